@@ -1,0 +1,132 @@
+"""Every error that Lossless raises on purpose.
+
+::
+
+    LosslessError                 root; nothing else crosses the public API on purpose
+    ├── ConfigError               a setting is missing, unknown or contradictory
+    │   └── PluginError           a plugin misbehaves or does not match the hook specifications
+    ├── StoreError                the database can't do what was asked
+    │   ├── StoreOpenError        it can't be opened: scheme, path, permission, not a database
+    │   ├── SchemaError           it was made by a newer version, or its migration failed
+    │   ├── StoreBusyError        another writer held it for longer than the busy timeout (retryable)
+    │   └── CorruptError          stored bytes no longer match their digest
+    ├── MessageError              a message can't be stored as given
+    ├── NotFoundError             no such thread, message, summary or file within reach
+    ├── QueryError                a search pattern can't be used as asked
+    └── ClosedError               the engine was closed
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "ClosedError",
+    "ConfigError",
+    "CorruptError",
+    "LosslessError",
+    "MessageError",
+    "NotFoundError",
+    "PluginError",
+    "QueryError",
+    "SchemaError",
+    "StoreBusyError",
+    "StoreError",
+    "StoreOpenError",
+]
+
+
+class LosslessError(Exception):
+    """Root of all errors.
+
+    Attributes:
+        code: stable, machine-readable name of the kind of error.
+        hint: what the reader can do about it; may be empty.
+        retryable: whether the same call may succeed later, unchanged.
+    """
+
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class ConfigError(LosslessError):
+    """A setting is missing, unknown or contradictory."""
+
+    code = "config"
+
+
+class PluginError(ConfigError):
+    """A plugin misbehaves or does not match the hook specifications."""
+
+    code = "plugin"
+
+
+class StoreError(LosslessError):
+    """The database can't do what was asked."""
+
+    code = "store"
+
+
+class StoreOpenError(StoreError):
+    """The database can't be opened."""
+
+    code = "store_open"
+
+
+class SchemaError(StoreError):
+    """The database has a schema this version can't use."""
+
+    code = "schema"
+
+
+class StoreBusyError(StoreError):
+    """Another writer held the database for longer than the busy timeout."""
+
+    code = "store_busy"
+    retryable = True
+
+
+class CorruptError(StoreError):
+    """Stored bytes no longer match their digest."""
+
+    code = "corrupt"
+
+
+class MessageError(LosslessError):
+    """A message can't be stored as given; nothing of its batch was stored.
+
+    Attributes:
+        index: position of the message in the batch that was given, from 0, or None.
+    """
+
+    code = "message"
+
+    def __init__(self, message: str, *, hint: str = "", index: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.index = index
+
+
+class NotFoundError(LosslessError):
+    """No such thread, message, summary or file within reach."""
+
+    code = "not_found"
+
+
+class QueryError(LosslessError):
+    """A search pattern can't be used as asked."""
+
+    code = "query"
+
+
+class ClosedError(LosslessError):
+    """The engine was closed."""
+
+    code = "closed"

@@ -1,0 +1,1 @@
+"""The message model: payloads kept verbatim, parts read from them, formats, units and provider profiles."""

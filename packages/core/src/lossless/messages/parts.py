@@ -1,0 +1,112 @@
+"""Parts: the derived, neutral reading of a payload.
+
+Every format is read into these six kinds, so that the rest of the core (counting, search, units, policies, rendering in
+another format) never looks into a provider's dicts. Parts are derived and can be made again from the payload at any time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Call", "Media", "Opaque", "Part", "Reasoning", "Result", "Text", "readable", "searchable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What somebody wrote."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call. ``arguments`` is the text the model wrote: JSON as a rule, verbatim where the format keeps it as text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool answered to the call ``call_id``: texts and media, or opaque parts."""
+
+    call_id: str
+    parts: tuple[Text | Media | Opaque, ...]
+    is_error: bool = False
+    name: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The texts of the answer, one after the other, a line break between."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """A model's reasoning. Never becomes summary text. ``signed``: a provider checks it against what came before."""
+
+    text: str
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image, sound, video or document.
+
+    ``data`` is base64 text when the payload carries the bytes; ``reference`` an address or a provider's file id otherwise.
+    """
+
+    kind: str
+    mime: str | None = None
+    data: str | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A block whose type this version does not know, kept as it is."""
+
+    value: Any
+
+    @property
+    def text(self) -> str:
+        """The block as JSON, for search and for reading."""
+        return json.dumps(self.value, ensure_ascii=False, default=repr)
+
+
+Part = Text | Call | Result | Reasoning | Media | Opaque
+
+
+def _texts(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Text):
+            yield part.text
+        elif isinstance(part, Result):
+            yield from _texts(part.parts)
+
+
+def readable(parts: Iterable[Part]) -> str:
+    """Give what a person would read: texts and tool answers, without calls and reasoning."""
+    return "\n".join(_texts(parts))
+
+
+def searchable(parts: Iterable[Part]) -> str:
+    """Give everything in a message that can be searched, calls, reasoning, references and unknown blocks included."""
+    found: list[str] = []
+    for part in parts:
+        match part:
+            case Text(text=text) | Reasoning(text=text):
+                found.append(text)
+            case Call(id=call_id, name=name, arguments=arguments):
+                found.append(f"{name} {arguments}\n{call_id}")
+            case Result(call_id=call_id, parts=inner, name=name):
+                found.append(f"{searchable(inner)}\n{name or ''} {call_id}".rstrip())
+            case Media(kind=kind, mime=mime, reference=reference):
+                found.append(" ".join(word for word in (kind, mime, reference) if word))
+            case Opaque():
+                found.append(part.text)
+    return "\n".join(found)

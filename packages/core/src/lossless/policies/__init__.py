@@ -1,0 +1,1 @@
+"""How notes are written from sources."""

@@ -1,0 +1,137 @@
+"""The values of the policies room: source items, notes, and the request a summarizer is given."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from lossless.messages.model import Message
+
+__all__ = ["Decision", "Note", "Policy", "Regime", "SourceItem", "SummarizeRequest", "Summarizer", "Witness"]
+
+Regime = Literal[
+    "correctable",
+    "contaminated",
+    "recoverable",
+    "partial_loud",
+    "partial_silent",
+    "uncorrectable_loud",
+    "uncorrectable_silent",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceItem:
+    """One recomputable fact inside a source: a number with its label, an id, a path, a date, a constraint.
+
+    Attributes:
+        text: the fact in the words of its source, short enough to stand in a list, whole.
+        kind: ``money``, ``quantity``, ``time``, ``date``, ``hash``, ``id``, ``kv``, ``path``, ``url``, ``version``, ``command``,
+            ``error``, ``constraint`` or ``number``.
+        message_id: the message it stands in.
+        span: start and end of it in that message's text.
+        role: ``user`` or ``tool``.
+        hedged: whether its source says that it is not sure.
+        atoms: the exact strings (numbers, ids, paths) that must be readable for the item to count as kept.
+    """
+
+    text: str
+    kind: str
+    message_id: str
+    span: tuple[int, int]
+    role: str
+    hedged: bool = False
+    atoms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A decision, commitment, plan, open task or side-effecting call, with the role that made it. Never evidence for a value."""
+
+    text: str
+    kind: str
+    message_id: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a policy wrote.
+
+    Attributes:
+        text: the note, with the tag ``k of N`` in front only when ``kept < total``.
+        kept: how many source items can be read from the note.
+        total: how many source items its sources hold.
+        items: the source items that were kept.
+        decisions: the decisions that were kept; they don't count in k of N.
+        regime: the verdict of the witness.
+        tokens: tokens of ``text``.
+    """
+
+    text: str
+    kept: int
+    total: int
+    items: tuple[SourceItem, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    regime: Regime = "correctable"
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """The static, model-free check of a note against its sources.
+
+    Attributes:
+        regime: the verdict.
+        kept: how many items can be read from the note, each with its label or meaning.
+        total: how many there are.
+        missing: the items that can't be read from it.
+        invented: numbers and ids in the note that none of its sources hold.
+    """
+
+    regime: Regime
+    kept: int
+    total: int
+    missing: tuple[SourceItem, ...]
+    invented: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummarizeRequest:
+    """What a summarizer is given.
+
+    Attributes:
+        messages: the originals, for a leaf; empty for a condensed pass.
+        text: always the complete input: with roles, without reasoning; for a condensed pass the child summaries.
+        target_tokens: how long the answer should be at the most, in tokens.
+        level: 1 normal, 2 aggressive (half the target, as bullets).
+        depth: 0 for a leaf, 1 and more for a condensed pass.
+        instructions: what to write, ready to stand before ``text`` in a prompt.
+        previous: the end of the summary before this one, for continuity only; may be empty.
+    """
+
+    messages: Sequence[Message]
+    text: str
+    target_tokens: int
+    level: Literal[1, 2]
+    depth: int
+    instructions: str
+    previous: str = ""
+
+
+Summarizer = Callable[[SummarizeRequest], "str | Awaitable[str]"]
+
+
+class Policy(Protocol):
+    """How a note is written from sources within a budget."""
+
+    name: str
+
+    def write(self, messages: Sequence[Message], budget_tokens: int, goal: str | None = None) -> Note:
+        """Write a note of at most ``budget_tokens`` tokens, the completeness tag included."""
+        ...
+
+    def condense(self, notes: Sequence[Note], budget_tokens: int, goal: str | None = None) -> Note:
+        """Write one note from several older ones, oldest first; ``total`` is the sum of theirs."""
+        ...

@@ -1,0 +1,3 @@
+"""Lossless context memory for langchain."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Lossless context memory for langgraph."""
+
+__all__: list[str] = []

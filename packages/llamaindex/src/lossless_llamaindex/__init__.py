@@ -1,0 +1,3 @@
+"""Lossless context memory for llamaindex."""
+
+__all__: list[str] = []
