@@ -68,7 +68,7 @@ def _is_plain(value: Any) -> bool:
     if kind is list:
         return all(_is_plain(inner) for inner in value)
     if kind is int:
-        return -_LONG < value < _LONG
+        return bool(-_LONG < value < _LONG)
     return False
 
 
@@ -124,7 +124,7 @@ _ENCODERS: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "int": lambda value: int(value, 16),
-    "dict": lambda value: {key: inner for key, inner in value},
+    "dict": dict,
     "tuple": tuple,
     "set": set,
     "frozenset": frozenset,
