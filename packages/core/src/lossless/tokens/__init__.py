@@ -1,1 +1,23 @@
-"""Room: tokens."""
+"""Counting tokens offline, what messages and tool schemas cost, and how large the windows of models are."""
+
+from lossless.tokens.counter import TokenCounter, counter_for, encoding_for, exact_for, margin_for
+from lossless.tokens.estimator import EstimatingCounter
+from lossless.tokens.models import ModelInfo, find_model, known_models
+from lossless.tokens.parts import count_media, count_parts, count_tools
+from lossless.tokens.tiktoken_counter import TiktokenCounter
+
+__all__ = [
+    "EstimatingCounter",
+    "ModelInfo",
+    "TiktokenCounter",
+    "TokenCounter",
+    "count_media",
+    "count_parts",
+    "count_tools",
+    "counter_for",
+    "encoding_for",
+    "exact_for",
+    "find_model",
+    "known_models",
+    "margin_for",
+]
