@@ -35,6 +35,7 @@ _IN_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _UNSPACED_LETTER = re.compile(f"{_OPEN}([0-9a-z]+){_CLOSE}|(.)")
 _COMPOSABLE = re.compile("[\u1100-\u11ff]+|[\u3041-\u30fe\uff66-\uff9d][\u3099\u309a\uff9e\uff9f]")
 _WORD = re.compile(r"[^\W_]+")
+_LETTERS_AND_DIGITS = frozenset({"Ll", "Lm", "Lo", "Nd", "Nl"})
 _REMEMBERED = 1 << 16
 
 
@@ -167,7 +168,8 @@ def _written(letter: str) -> str:
 
 def _is_settled(letter: str) -> bool:
     """Whether a database's tokenizer knows the letter and has nothing to fold in it."""
-    return unicodedata.ucd_3_2_0.category(letter)[0] in "LN" and letter.lower() == letter
+    categories = {unicodedata.category(letter), unicodedata.ucd_3_2_0.category(letter)}
+    return categories <= _LETTERS_AND_DIGITS and letter.lower() == letter
 
 
 def _is_vowel_sign(mark: str, category: str) -> bool:
