@@ -1,1 +1,88 @@
-"""Lossless."""
+"""Lossless: context memory for long-running agents that never loses its sources.
+
+Importing this package does no I/O and loads neither a database nor a framework; names are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lossless.hooks import hookimpl
+from lossless.hooks import specs as hookspecs
+
+if TYPE_CHECKING:
+    from lossless.compaction.model import CompactionResult
+    from lossless.context.budget import Budget
+    from lossless.context.model import ActiveContext, ContextItem
+    from lossless.dag.threads import ThreadInfo
+    from lossless.dag.verification import Report
+    from lossless.engine import Engine
+    from lossless.errors import LosslessError
+    from lossless.messages import Message, MessageRef
+    from lossless.policies.model import Note, SourceItem, Summarizer, SummarizeRequest, Witness
+    from lossless.store.pages import Page
+    from lossless.store.search import Hit
+    from lossless.thread import Thread, ViewRecord
+
+_HOMES = {
+    "ActiveContext": "lossless.context.model",
+    "Budget": "lossless.context.budget",
+    "CompactionResult": "lossless.compaction.model",
+    "ContextItem": "lossless.context.model",
+    "Engine": "lossless.engine",
+    "Hit": "lossless.store.search",
+    "LosslessError": "lossless.errors",
+    "Message": "lossless.messages",
+    "MessageRef": "lossless.messages",
+    "Note": "lossless.policies.model",
+    "Page": "lossless.store.pages",
+    "Report": "lossless.dag.verification",
+    "SourceItem": "lossless.policies.model",
+    "SummarizeRequest": "lossless.policies.model",
+    "Summarizer": "lossless.policies.model",
+    "Thread": "lossless.thread",
+    "ThreadInfo": "lossless.dag.threads",
+    "ViewRecord": "lossless.thread",
+    "Witness": "lossless.policies.model",
+}
+
+__all__ = [
+    "ActiveContext",
+    "Budget",
+    "CompactionResult",
+    "ContextItem",
+    "Engine",
+    "Hit",
+    "LosslessError",
+    "Message",
+    "MessageRef",
+    "Note",
+    "Page",
+    "Report",
+    "SourceItem",
+    "SummarizeRequest",
+    "Summarizer",
+    "Thread",
+    "ThreadInfo",
+    "ViewRecord",
+    "Witness",
+    "__version__",
+    "hookimpl",
+    "hookspecs",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("lossless")
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

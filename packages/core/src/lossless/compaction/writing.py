@@ -1,0 +1,252 @@
+"""Writing a summary: from a block's sources, through policy and summarizer, to a node of the DAG."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from lossless.compaction.calls import SummarizerError, call_summarizer
+from lossless.compaction.escalation import Ask, Outcome, escalate, targets
+from lossless.compaction.plan import Block
+from lossless.compaction.prompts import instructions, previous_end, transcript
+from lossless.context.rendering import render_summary
+from lossless.dag.summaries import Summary, span_key, summary_id
+from lossless.messages.model import Message
+from lossless.messages.parts import Text
+from lossless.policies import complete, decisions, extract
+from lossless.policies.model import Decision, Note, Policy, SourceItem, Summarizer, SummarizeRequest
+from lossless.tokens.counter import TokenCounter
+from lossless.tokens.parts import count_parts
+
+__all__ = ["Calls", "Sources", "SummaryWriter"]
+
+_CONTROLS = frozenset({"blank", "lossy", "lossy_padded", "pointer", "source_plus_conclusion"})
+"""Policies that exist to be compared with; their verdict is recorded, not enforced."""
+_LONGEST = 60
+"""Characters a token of a summarizer's answer may have on average before the answer is not even counted."""
+
+
+@dataclass(slots=True)
+class Calls:
+    """What an operation may still spend: model calls, and time on the monotonic clock."""
+
+    left: int
+    deadline: float
+    made: int = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more may be spent."""
+        return self.left <= 0 or time.monotonic() >= self.deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """A block's sources, loaded: each a message or a summary, in view order."""
+
+    entries: tuple[Message | Summary, ...]
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages among them that a person or a model wrote."""
+        return [entry for entry in self.entries if isinstance(entry, Message) and not entry.injected]
+
+    @property
+    def summaries(self) -> list[Summary]:
+        """The summaries among them."""
+        return [entry for entry in self.entries if isinstance(entry, Summary)]
+
+
+class SummaryWriter:
+    """Writes summaries by one policy, with or without a summarizer."""
+
+    def __init__(self, policy: Policy, plain: Policy, summarizer: Summarizer | None, counter: TokenCounter) -> None:
+        self.policy = policy
+        self._plain = plain
+        self._summarizer = summarizer
+        self._counter = counter
+
+    @property
+    def calls_models(self) -> bool:
+        """Whether writing a summary costs a call to a summarizer."""
+        return self._summarizer is not None
+
+    def span_key(self, block: Block) -> bytes:
+        """Name a block and how it is summarised."""
+        return span_key(self.policy.name, block.names)
+
+    def write(
+        self, block: Block, sources: Sources, *, soft: int, calls: Calls, previous: str = ""
+    ) -> tuple[Summary | None, Outcome]:
+        """Summarise a block; the summary is None when nothing shorter than the block came out."""
+        depth = block.depth
+        frame = self._frame(block, sources, depth)
+        sizes = targets(block.tokens, depth, frame, soft)
+
+        def finished(note: Note, level: int, degraded: bool) -> Summary:
+            return self._summary(block, sources, note, level=level, degraded=degraded)
+
+        steps = escalate(
+            sizes,
+            block.tokens,
+            lambda note: finished(note, 1, False).tokens,
+            may_be_silent=self.policy.name in _CONTROLS,
+        )
+        try:
+            ask = next(steps)
+            while True:
+                answer = self._answer(ask, sources, depth, block.tokens - frame - 1, calls, previous)
+                ask = steps.send(answer)
+        except StopIteration as stop:
+            outcome: Outcome = stop.value
+        if outcome.note is None:
+            return None, outcome
+        degraded = outcome.level == 3 and self._summarizer is not None
+        return finished(outcome.note, outcome.level, degraded), outcome
+
+    def write_plain(self, block: Block, sources: Sources, *, soft: int) -> Summary | None:
+        """Summarise a block without a model, in haste; the summary is marked degraded where a model would have written it."""
+        hasty = SummaryWriter(self._plain, self._plain, None, self._counter)
+        calls = Calls(left=0, deadline=time.monotonic() + 60)
+        summary, _outcome = hasty.write(block, sources, soft=soft, calls=calls)
+        if summary is None or self._summarizer is None:
+            return summary
+        return replace(summary, degraded=True)
+
+    def _answer(self, ask: Ask, sources: Sources, depth: int, room: int, calls: Calls, previous: str) -> Note | Exception:
+        if ask.level == 3:
+            return self._plain_note(sources, ask.target)
+        if self._summarizer is None:
+            return self._policy_note(self.policy, sources, ask.target)
+        if calls.over:
+            return SummarizerError("the operation's time or calls are used up")
+        return self._model_note(ask, sources, depth, min(room, 2 * ask.target), calls, previous)
+
+    def _model_note(self, ask: Ask, sources: Sources, depth: int, room: int, calls: Calls, previous: str) -> Note | Exception:
+        assert self._summarizer is not None
+        request = SummarizeRequest(
+            messages=tuple(sources.messages) if depth == 0 else (),
+            text=transcript(sources.entries),
+            target_tokens=ask.target,
+            level=1 if ask.level == 1 else 2,
+            depth=depth,
+            instructions=instructions(ask.level, depth, ask.target),
+            previous=previous_end(previous),
+        )
+        calls.left -= 1
+        calls.made += 1
+        try:
+            text = call_summarizer(self._summarizer, request, max(0.1, calls.deadline - time.monotonic()))
+        except SummarizerError as error:
+            return error
+        if not text.strip():
+            return SummarizerError("the answer is blank")
+        if len(text) > _LONGEST * max(room, 1) or self._counter.count(text) > max(room, 1):
+            return SummarizerError(f"the answer has more than {room} tokens")
+        items, gathered = _facts_of(sources)
+        return complete(text.strip(), items, gathered, max(room, 1), self._counter, _pointer(sources))
+
+    def _plain_note(self, sources: Sources, target: int) -> Note | Exception:
+        note = self._policy_note(self._plain, sources, target)
+        if isinstance(note, Note) and not note.text.strip():
+            count = len(sources.entries)
+            text = f"{count} messages without text that could be summarised." if sources.messages else f"{count} copies."
+            return replace(note, text=text, tokens=self._counter.count(text))
+        return note
+
+    def _policy_note(self, policy: Policy, sources: Sources, target: int) -> Note | Exception:
+        try:
+            if not sources.summaries:
+                return policy.write(sources.messages, target)
+            return policy.condense([_as_note(entry) for entry in sources.entries], target)
+        except Exception as error:  # a policy may be a stranger's code
+            return error
+
+    def _summary(self, block: Block, sources: Sources, note: Note, *, level: int, degraded: bool) -> Summary:
+        span = self.span_key(block)
+        text = note.text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+        summary = Summary(
+            id=summary_id(span, text),
+            depth=block.depth,
+            text=text,
+            items=tuple(_plain_dict(item) for item in note.items),
+            decisions=tuple(_plain_dict(decision) for decision in note.decisions),
+            kept=note.kept,
+            total=note.total,
+            regime=note.regime,
+            tokens=0,
+            **_extent(block, sources),
+            policy=self.policy.name,
+            level=level,
+            degraded=degraded,
+            span_key=span,
+            sources=block.names,
+        )
+        return replace(summary, tokens=count_parts((Text(render_summary(summary)),), self._counter))
+
+    def _frame(self, block: Block, sources: Sources, depth: int) -> int:
+        """Count what rendering adds to a note."""
+        empty = Note(text="", kept=0, total=999, regime="partial_loud")
+        return self._summary(block, sources, empty, level=1, degraded=False).tokens
+
+
+def _extent(block: Block, sources: Sources) -> dict[str, Any]:
+    """Give what a summary stands for: how many messages and tokens, from where to where, from when to when."""
+    first: list[tuple[int, int]] = []
+    last: list[tuple[int, int]] = []
+    for entry in sources.entries:
+        if isinstance(entry, Summary):
+            first.append((entry.first_seq, entry.earliest_at))
+            last.append((entry.last_seq, entry.latest_at))
+        else:
+            at = int(entry.created_at.timestamp() * 1000)
+            first.append((entry.seq, at))
+            last.append((entry.seq, at))
+    return {
+        "source_tokens": sum(entry.source_tokens if isinstance(entry, Summary) else entry.tokens for entry in sources.entries),
+        "messages": sum(entry.messages if isinstance(entry, Summary) else 1 for entry in sources.entries),
+        "first_seq": first[0][0],
+        "last_seq": last[-1][0],
+        "earliest_at": min(at for _seq, at in first),
+        "latest_at": max(at for _seq, at in last),
+    }
+
+
+def _as_note(entry: Message | Summary) -> Note:
+    """Read a child as a note: a summary as it was written, a message between summaries as what can be extracted from it."""
+    if isinstance(entry, Summary):
+        return Note(
+            text=entry.text,
+            kept=entry.kept,
+            total=entry.total,
+            items=tuple(_item(item) for item in entry.items),
+            decisions=tuple(Decision(**decision) for decision in entry.decisions),
+            regime="correctable" if entry.kept == entry.total else "partial_loud",
+        )
+    if entry.injected:
+        return Note(text="", kept=0, total=0)
+    items = tuple(extract([entry]))
+    return Note(text="", kept=len(items), total=len(items), items=items, decisions=tuple(decisions([entry])))
+
+
+def _facts_of(sources: Sources) -> tuple[list[SourceItem], list[Decision]]:
+    """Gather the source items and decisions that a model's note is checked against."""
+    if not sources.summaries:
+        return extract(sources.messages), decisions(sources.messages)
+    notes = [_as_note(entry) for entry in sources.entries]
+    return [item for note in notes for item in note.items], [decision for note in notes for decision in note.decisions]
+
+
+def _pointer(sources: Sources) -> str:
+    """Name what can be expanded to get everything back."""
+    first, last = sources.entries[0].id, sources.entries[-1].id
+    return first if first == last else f"{first} … {last}"
+
+
+def _item(stored: dict[str, Any]) -> SourceItem:
+    return SourceItem(**{**stored, "span": tuple(stored["span"]), "atoms": tuple(stored["atoms"])})
+
+
+def _plain_dict(value: SourceItem | Decision) -> dict[str, Any]:
+    return asdict(value)

@@ -1,0 +1,88 @@
+"""Budget: how many tokens a context may have, and from where on it is compacted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lossless.errors import ConfigError
+
+__all__ = ["MAX_RESERVE", "MIN_CHUNK", "SOFT_SHARE", "TARGET_SHARE", "Budget", "Limits"]
+
+MAX_RESERVE = 20_000
+"""Tokens kept for the answer at the most; a quarter of the window if that is less (LCM reference implementation)."""
+SOFT_SHARE = 0.60
+"""Share of the window, overhead included, from which compaction begins (LCM paper)."""
+MIN_CHUNK = 256
+"""Tokens below which summarising gains nothing to speak of, since a summary's frame alone has about 60."""
+TARGET_SHARE = 0.75
+"""Share of soft that a compaction works down to, so that prefixes change rarely."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """A budget worked out, all in tokens.
+
+    Attributes:
+        hard: the most that a rendered context may have.
+        soft: above it, compaction runs in the background.
+        target: what a compaction works down to.
+        tail: the most that the fresh tail may have.
+        chunk: the most that one leaf is made from.
+    """
+
+    hard: int
+    soft: int
+    target: int
+    tail: int
+    chunk: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a context may cost, in tokens.
+
+    Attributes:
+        window: the model's context window.
+        overhead: system prompt and tool schemas that the caller adds to the context.
+        reserve: kept for the answer; None: the smaller of 20 000 and a quarter of the window.
+        soft: None: 60 % of the window less the overhead.
+        hard: None: window less overhead, reserve and margin.
+        fresh_tail: how many of the newest messages are not summarised while anything else can be.
+        margin: share of the window that is kept for counting errors; None: 1 % where counting is exact for the model, else 15 %.
+    """
+
+    window: int
+    overhead: int = 0
+    reserve: int | None = None
+    soft: int | None = None
+    hard: int | None = None
+    fresh_tail: int = 32
+    margin: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.window < 1:
+            raise ConfigError(f"a window of {self.window} tokens can't hold anything", hint="give the model's window")
+        for name in ("overhead", "reserve", "soft", "hard", "fresh_tail"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ConfigError(f"{name} can't be negative, it is {value}", hint="give a number of tokens")
+
+    def adjusted(self, *, overhead: int = 0, reserve: int | None = None) -> Budget:
+        """Give the budget of one call: ``overhead`` comes on top, ``reserve`` instead."""
+        return replace(self, overhead=self.overhead + overhead, reserve=self.reserve if reserve is None else reserve)
+
+    def limits(self, margin: float = 0.01) -> Limits:
+        """Work out the thresholds; ``margin`` stands where the budget names none."""
+        reserve = min(MAX_RESERVE, self.window // 4) if self.reserve is None else self.reserve
+        share = self.margin if self.margin is not None else margin
+        room = int((self.window - self.overhead - reserve) * (1 - share))
+        hard = self.hard if self.hard is not None else max(0, room)
+        soft = self.soft if self.soft is not None else max(0, min(int(SOFT_SHARE * self.window) - self.overhead, hard))
+        working = min(soft, hard)
+        return Limits(
+            hard=hard,
+            soft=soft,
+            target=int(TARGET_SHARE * working),
+            tail=working // 4,
+            chunk=max(MIN_CHUNK, min(20_000, working // 4)),
+        )

@@ -1,0 +1,107 @@
+"""Entries: the messages and summaries of a view made ready to be shown, in view order, as many as a budget could hold."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from lossless.context.rendering import render_summary
+from lossless.dag.segments import Raw, SummaryRef, Tail
+from lossless.dag.summaries import Summary, load_summaries
+from lossless.dag.view import View
+from lossless.store.keys import ThreadKey
+from lossless.store.read import Fact, facts_between, newest_facts, requests_before
+
+__all__ = ["PINNED_ROLES", "Place", "Shown", "SummaryCache", "newest_messages", "newest_request", "pinned", "raw_ranges"]
+
+Place = tuple[int, int]
+"""Where something stands in a view: number of the segment, then seq."""
+
+PINNED_ROLES = ("system", "developer")
+_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A summary ready to be shown."""
+
+    summary: Summary
+    text: str
+
+
+class SummaryCache:
+    """Loads summaries and renders them, the recently used ones from memory. Summaries are immutable, so it can't be stale."""
+
+    def __init__(self, keep: int = 2048) -> None:
+        self._keep = keep
+        self._recent: OrderedDict[tuple[ThreadKey, str], Shown] = OrderedDict()
+
+    def get(self, connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, Shown]:
+        """Give summaries by id, ready to be shown."""
+        found = {id: shown for id in ids if (shown := self._recent.get((key, id))) is not None}
+        missing = [id for id in ids if id not in found]
+        if missing:
+            for id, summary in load_summaries(connection, key, missing).items():
+                found[id] = self._recent[key, id] = Shown(summary, render_summary(summary))
+            while len(self._recent) > self._keep:
+                self._recent.popitem(last=False)
+        return found
+
+
+def raw_ranges(view: View, next_seq: int) -> Iterator[tuple[int, int, int]]:
+    """Give (number of the segment, first seq, last seq) of every range that is shown as itself."""
+    for number, segment in enumerate(view.segments):
+        if isinstance(segment, Raw):
+            yield number, segment.first, segment.last
+        elif isinstance(segment, Tail) and segment.first < next_seq:
+            yield number, segment.first, next_seq - 1
+
+
+def pinned(connection: Connection, key: ThreadKey, view: View, next_seq: int) -> list[tuple[Place, Fact]]:
+    """Give the leading system and developer messages of a view."""
+    found: list[tuple[Place, Fact]] = []
+    for number, first, last in raw_ranges(view, next_seq):
+        if any(isinstance(segment, SummaryRef) for segment in view.segments[:number]):
+            return found
+        while first <= last:
+            facts = facts_between(connection, key, first, min(last, first + _BATCH - 1))
+            for fact in facts:
+                if fact.role not in PINNED_ROLES:
+                    return found
+                found.append(((number, fact.seq), fact))
+            first += _BATCH
+    return found
+
+
+def newest_request(connection: Connection, key: ThreadKey, view: View, next_seq: int) -> tuple[Place, Fact] | None:
+    """Give the newest message that a person sent and that stands in the view as itself."""
+    ranges = list(raw_ranges(view, next_seq))
+    for number, first, last in reversed(ranges):
+        for fact in requests_before(connection, key, last + 1, limit=1):
+            if fact.seq >= first:
+                return (number, fact.seq), fact
+    return None
+
+
+def newest_messages(
+    connection: Connection, key: ThreadKey, view: View, next_seq: int, *, tokens: int, count: int | None = None
+) -> list[tuple[Place, Fact]]:
+    """Give the newest messages that stand in the view as themselves, in view order, until they have ``tokens`` or are ``count``."""
+    found: list[tuple[Place, Fact]] = []
+    spent = 0
+    for number, first, last in _reversed(raw_ranges(view, next_seq)):
+        while last >= first:
+            for fact in newest_facts(connection, key, first, last, limit=_BATCH):
+                found.append(((number, fact.seq), fact))
+                spent += fact.tokens
+                if spent > tokens or (count is not None and len(found) >= count):
+                    return found[::-1]
+            last -= _BATCH
+    return found[::-1]
+
+
+def _reversed(ranges: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    return list(ranges)[::-1]

@@ -1,0 +1,183 @@
+"""Heads: the one mutable row of a thread, swung from view to view by compare-and-swap, and the log of its moves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select, update
+
+from lossless.dag.view import GENESIS, View, ViewStore
+from lossless.store.digests import EMPTY_CHAIN
+from lossless.store.keys import ThreadKey
+from lossless.store.tables import HeadLogRow, HeadRow, ThreadRow
+
+__all__ = ["Head", "Move", "create_thread", "lock_head", "moves", "read_head", "swing"]
+
+_HEAD = HeadRow.__table__  # type: ignore[attr-defined]
+_LOG = HeadLogRow.__table__  # type: ignore[attr-defined]
+_THREAD = ThreadRow.__table__  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Where a thread stands.
+
+    Attributes:
+        view: address of its view.
+        generation: how often the view was swung; compare-and-swap is on this alone, so appends can't starve a promotion.
+        next_seq: the seq that the next message gets.
+        total_tokens: tokens of all its messages, hidden ones included.
+        chain: the chain's value after its last message.
+        open_calls: tool calls without a result yet: (call id, seq of the message that made it).
+        updated_at: time of the last append, milliseconds.
+        format: the serialisation of the thread's payloads unless an append says otherwise.
+    """
+
+    view: bytes
+    generation: int
+    next_seq: int
+    total_tokens: int
+    chain: bytes
+    open_calls: tuple[tuple[str, int], ...]
+    updated_at: int
+    format: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One swing of a head. ``undoes``: the generation of the move that it takes back, or None."""
+
+    generation: int
+    view: bytes
+    next_seq: int
+    why: str
+    by_hand: bool
+    undoes: int | None
+    at: int
+
+
+_SELECT_HEAD = select(_HEAD, _THREAD.c.format).join(
+    _THREAD, (_THREAD.c.namespace == _HEAD.c.namespace) & (_THREAD.c.thread_id == _HEAD.c.thread_id)
+)
+
+
+def read_head(connection: Connection, key: ThreadKey) -> Head | None:
+    """Give where a thread stands, or None if there is none."""
+    statement = _SELECT_HEAD.where(_HEAD.c.namespace == key.namespace, _HEAD.c.thread_id == key.thread_id)
+    row = connection.execute(statement).first()
+    if row is None:
+        return None
+    calls = tuple((call, seq) for call, seq in json.loads(row.open_calls)) if row.open_calls != "[]" else ()
+    return Head(
+        view=row.view,
+        generation=row.generation,
+        next_seq=row.next_seq,
+        total_tokens=row.total_tokens,
+        chain=row.chain,
+        open_calls=calls,
+        updated_at=row.updated_at,
+        format=row.format,
+    )
+
+
+def lock_head(connection: Connection, key: ThreadKey) -> Head | None:
+    """Give where a thread stands, and keep other writers from moving it until this transaction ends.
+
+    On SQLite the write transaction holds the whole database already.
+    """
+    return read_head(connection, key)
+
+
+def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, format: str, now: int) -> Head:
+    """Create a thread without messages, standing at the genesis view."""
+    identity = {"namespace": key.namespace, "thread_id": key.thread_id}
+    connection.execute(insert(_THREAD), {**identity, "format": format, "created_at": now})
+    address = views.store(connection, key.namespace, GENESIS)
+    connection.execute(
+        insert(_HEAD),
+        {
+            **identity,
+            "view": address,
+            "generation": 0,
+            "next_seq": 1,
+            "total_tokens": 0,
+            "chain": EMPTY_CHAIN,
+            "open_calls": "[]",
+            "updated_at": now,
+        },
+    )
+    _log(connection, key, generation=0, view=address, next_seq=1, why="created", by_hand=False, undoes=None, at=now)
+    return Head(
+        view=address,
+        generation=0,
+        next_seq=1,
+        total_tokens=0,
+        chain=EMPTY_CHAIN,
+        open_calls=(),
+        updated_at=now,
+        format=format,
+    )
+
+
+def swing(
+    connection: Connection,
+    key: ThreadKey,
+    views: ViewStore,
+    view: View,
+    *,
+    expected: int,
+    next_seq: int,
+    why: str,
+    now: int,
+    by_hand: bool = False,
+    undoes: int | None = None,
+) -> bool:
+    """Make ``view`` the thread's view if its generation is still ``expected``; give whether it was."""
+    address = views.store(connection, key.namespace, view)
+    swung = connection.execute(
+        update(_HEAD)
+        .where(_HEAD.c.namespace == key.namespace, _HEAD.c.thread_id == key.thread_id, _HEAD.c.generation == expected)
+        .values(view=address, generation=expected + 1)
+    )
+    if swung.rowcount != 1:
+        return False
+    _log(
+        connection,
+        key,
+        generation=expected + 1,
+        view=address,
+        next_seq=next_seq,
+        why=why,
+        by_hand=by_hand,
+        undoes=undoes,
+        at=now,
+    )
+    return True
+
+
+def moves(connection: Connection, key: ThreadKey, *, limit: int | None = None) -> list[Move]:
+    """Give the moves of a thread's head, newest first."""
+    statement = (
+        select(_LOG)
+        .where(_LOG.c.namespace == key.namespace, _LOG.c.thread_id == key.thread_id)
+        .order_by(_LOG.c.generation.desc())
+        .limit(limit)
+    )
+    return [
+        Move(
+            generation=row.generation,
+            view=row.view,
+            next_seq=row.next_seq,
+            why=row.why,
+            by_hand=bool(row.by_hand),
+            undoes=row.undoes,
+            at=row.at,
+        )
+        for row in connection.execute(statement)
+    ]
+
+
+def _log(connection: Connection, key: ThreadKey, **move: object) -> None:
+    move["by_hand"] = int(bool(move["by_hand"]))
+    connection.execute(insert(_LOG), {"namespace": key.namespace, "thread_id": key.thread_id, **move})

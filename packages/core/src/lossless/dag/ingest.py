@@ -1,0 +1,157 @@
+"""Ingest: appending to a thread and giving revisions their place in the view, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from lossless.dag.aligning import count_known
+from lossless.dag.editing import Remake, edit, revisions_since
+from lossless.dag.heads import Head, create_thread, lock_head, moves, read_head, swing
+from lossless.dag.view import View, ViewStore
+from lossless.errors import NotFoundError
+from lossless.messages.model import MessageRef
+from lossless.store.append import Draft, Position, append
+from lossless.store.connection import Database
+from lossless.store.keys import ThreadKey
+from lossless.store.read import facts_of, seqs_of, unit_partners, visible_digests
+
+__all__ = ["Ingested", "delete", "ingest", "stored_format", "sync", "undo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What came of an ingest: a ref for each draft, how many were new, and where the thread stands."""
+
+    refs: tuple[MessageRef, ...]
+    added: int
+    generation: int
+    view: View
+    next_seq: int
+    total_tokens: int
+
+
+def ingest(
+    connection: Connection, key: ThreadKey, views: ViewStore, drafts: Sequence[Draft], remake: Remake, *, format: str, now: int
+) -> Ingested:
+    """Store drafts at the end of a thread, which is created if it is not there."""
+    head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
+    position = Position(head.next_seq, head.total_tokens, head.chain, head.open_calls)
+    done = append(connection, key, position, drafts, now)
+    view = views.load(connection, key.namespace, head.view)
+    generation = head.generation
+    if done.revisions:
+        view = _revised(connection, key, view, done.revisions, remake, now)
+        next_seq = done.position.next_seq
+        swing(connection, key, views, view, expected=generation, next_seq=next_seq, why="revision", now=now)
+        generation += 1
+    after = done.position
+    return Ingested(done.refs, done.added, generation, view, after.next_seq, after.total_tokens)
+
+
+def sync(
+    connection: Connection, key: ThreadKey, views: ViewStore, drafts: Sequence[Draft], remake: Remake, *, format: str, now: int
+) -> Ingested:
+    """Store what is new in a transcript: messages with ids by them, others by content and order; ``refs`` are of the new ones."""
+    own = [draft for draft in drafts if not draft.injected]
+    if all(draft.id is not None for draft in own):
+        done = ingest(connection, key, views, own, remake, format=format, now=now)
+    else:
+        done = ingest(connection, key, views, _new(connection, key, views, own), remake, format=format, now=now)
+    first_new = done.next_seq - done.added
+    return replace(done, refs=tuple(ref for ref in done.refs if ref.seq >= first_new))
+
+
+def stored_format(database: Database, key: ThreadKey) -> str | None:
+    """Give the format that a thread was begun with, or None if it is not there."""
+    with database.read() as connection:
+        head = read_head(connection, key)
+    return head.format if head is not None else None
+
+
+def delete(
+    connection: Connection, key: ThreadKey, views: ViewStore, ids: Sequence[str], remake: Remake, *, now: int
+) -> tuple[str, ...]:
+    """Take messages out of the view, and with a tool call its results; give the ids of all that left it.
+
+    Raises:
+        NotFoundError: the thread or a message is not there.
+    """
+    head = _existing(connection, key)
+    view = views.load(connection, key.namespace, head.view)
+    wanted = set(seqs_of(connection, key, list(ids)).values())
+    for seq in sorted(wanted):
+        # A user's text beside a result stays; validity withholds the result itself, whose call is gone.
+        wanted.update(fact.seq for fact in unit_partners(connection, key, seq) if not fact.request)
+    gone = {seq for hidden in view.hidden() for seq in hidden}
+    changes: dict[int, Sequence[int]] = dict.fromkeys(sorted(wanted - gone), ())
+    if not changes:
+        return ()
+    edited = edit(connection, key, view, changes, remake, now)
+    swing(connection, key, views, edited, expected=head.generation, next_seq=head.next_seq, why="delete", now=now, by_hand=True)
+    return tuple(fact.id for fact in facts_of(connection, key, list(changes)))
+
+
+def undo(connection: Connection, key: ThreadKey, views: ViewStore, remake: Remake, *, now: int) -> str | None:
+    """Take back the newest move made by hand; give what it was, or None when there is none.
+
+    Messages appended since stay, and so do revisions: they are given their places in the earlier view again.
+    """
+    head = _existing(connection, key)
+    log = moves(connection, key)
+    undone = {move.undoes for move in log if move.undoes is not None}
+    target = next((move for move in log if move.by_hand and move.generation not in undone), None)
+    if target is None:
+        return None
+    before = next(move for move in log if move.generation == target.generation - 1)
+    view = views.load(connection, key.namespace, before.view)
+    pairs = revisions_since(connection, key, before.next_seq)
+    view = _revised(connection, key, view, pairs, remake, now)
+    swing(
+        connection,
+        key,
+        views,
+        view,
+        expected=head.generation,
+        next_seq=head.next_seq,
+        why=f"undo {target.why}",
+        now=now,
+        undoes=target.generation,
+    )
+    return target.why
+
+
+def _new(connection: Connection, key: ThreadKey, views: ViewStore, drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """Find the drafts that are new to a thread by content and order.
+
+    Pinned messages at the start are compared apart: a context that came back has them right before its newest messages.
+    """
+    head = read_head(connection, key)
+    if head is None:
+        return drafts
+    view = views.load(connection, key.namespace, head.view)
+    stored = visible_digests(connection, key, [(gone.start, gone.stop) for gone in view.hidden()])
+    roles = [draft.role in ("system", "developer") for draft in drafts]
+    lead = roles.index(False) if False in roles else len(drafts)
+    pins = count_known(stored, [draft.digest for draft in drafts[:lead]]) if lead else 0
+    known = count_known(stored, [draft.digest for draft in drafts])
+    if known < len(drafts) and pins == lead:
+        known = max(known, lead + count_known(stored, [draft.digest for draft in drafts[lead:]]))
+    return drafts[known:]
+
+
+def _revised(
+    connection: Connection, key: ThreadKey, view: View, pairs: Sequence[tuple[int, int]], remake: Remake, now: int
+) -> View:
+    for old, new in pairs:
+        view = edit(connection, key, view, {old: (new,)}, remake, now)
+    return view
+
+
+def _existing(connection: Connection, key: ThreadKey) -> Head:
+    head = lock_head(connection, key)
+    if head is None:
+        raise NotFoundError(f"there is no thread {key.thread_id}", hint="list them with threads()")
+    return head

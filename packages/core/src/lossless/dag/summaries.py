@@ -1,0 +1,207 @@
+"""Summaries: the nodes of the DAG, their sources, and the walk from a summary down to its messages and up to its parents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from lossless.errors import NotFoundError
+from lossless.store.keys import ThreadKey
+from lossless.store.tables import SummaryChildRow, SummaryMessageRow, SummaryRow
+
+__all__ = [
+    "Summary",
+    "by_span",
+    "directly_over",
+    "load_summaries",
+    "messages_under",
+    "parents_of",
+    "sources_of",
+    "span_key",
+    "store_summary",
+    "summary_id",
+]
+
+_SUMMARY = SummaryRow.__table__  # type: ignore[attr-defined]
+_MESSAGES = SummaryMessageRow.__table__  # type: ignore[attr-defined]
+_CHILDREN = SummaryChildRow.__table__  # type: ignore[attr-defined]
+_LOOKUP = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A node of the DAG: a leaf over messages, or condensed over summaries and the few messages that stood between them.
+
+    Attributes:
+        id: derived from sources, text and policy.
+        depth: 0 for a leaf, else one more than its children's.
+        text: the note, without the frame it is rendered in.
+        items: the kept source items, as plain dicts; ``decisions`` likewise.
+        kept: source items that can be read from the text, of ``total``.
+        tokens: as rendered; ``source_tokens``: of what it stands for.
+        messages: how many messages it stands for, ``first_seq`` to ``last_seq``.
+        earliest_at: time of its earliest message, milliseconds; ``latest_at`` of its latest.
+        level: the level of escalation that wrote it, 1 to 3.
+        degraded: written without a model because the model failed, or in haste after a revision.
+        span_key: names sources and policy.
+        sources: what it was made from, in order: seqs of messages and ids of summaries; empty where not loaded.
+    """
+
+    id: str
+    depth: int
+    text: str
+    items: tuple[dict[str, Any], ...]
+    decisions: tuple[dict[str, Any], ...]
+    kept: int
+    total: int
+    regime: str
+    tokens: int
+    source_tokens: int
+    messages: int
+    first_seq: int
+    last_seq: int
+    earliest_at: int
+    latest_at: int
+    policy: str
+    level: int
+    degraded: bool
+    span_key: bytes
+    sources: tuple[int | str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """``leaf`` or ``condensed``."""
+        return "leaf" if self.depth == 0 else "condensed"
+
+
+def span_key(policy: str, sources: Sequence[int | str]) -> bytes:
+    """Name what a summary is made from and by which policy, so that a finished one can be used again (32 bytes)."""
+    named = json.dumps([policy, list(sources)], separators=(",", ":"))
+    return hashlib.sha256(b"lossless span\0" + named.encode("utf-8", "surrogatepass")).digest()
+
+
+def summary_id(key: bytes, text: str) -> str:
+    """Derive a summary's id from its span key and its text."""
+    return "sum_" + hashlib.sha256(key + text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def store_summary(connection: Connection, key: ThreadKey, summary: Summary, now: int) -> None:
+    """Store a summary and its sources; a summary that is there already stays as it is."""
+    identity = {"namespace": key.namespace, "thread_id": key.thread_id}
+    row = {
+        **identity,
+        **{name: getattr(summary, name) for name in _PLAIN_FIELDS},
+        "kind": summary.kind,
+        "note": json.dumps({"items": summary.items, "decisions": summary.decisions}, separators=(",", ":")),
+        "degraded": int(summary.degraded),
+        "created_at": now,
+    }
+    stored = connection.execute(upsert(_SUMMARY).on_conflict_do_nothing(), row)
+    if stored.rowcount == 0:
+        return
+    named = [(n, {**identity, "summary_id": summary.id, "ordinal": n}) for n in range(len(summary.sources))]
+    seqs = [{**row, "seq": source} for (n, row) in named if isinstance(source := summary.sources[n], int)]
+    children = [{**row, "child_id": source} for (n, row) in named if isinstance(source := summary.sources[n], str)]
+    if seqs:
+        connection.execute(insert(_MESSAGES), seqs)
+    if children:
+        connection.execute(insert(_CHILDREN), children)
+
+
+_PLAIN_FIELDS = (
+    "id",
+    "depth",
+    "text",
+    "kept",
+    "total",
+    "regime",
+    "tokens",
+    "source_tokens",
+    "messages",
+    "first_seq",
+    "last_seq",
+    "earliest_at",
+    "latest_at",
+    "policy",
+    "level",
+    "span_key",
+)
+
+
+def load_summaries(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, Summary]:
+    """Load summaries by id, without their sources (``sources`` stays empty).
+
+    Raises:
+        NotFoundError: one of them is not in the thread.
+    """
+    found: dict[str, Summary] = {}
+    for start in range(0, len(ids), _LOOKUP):
+        chunk = list(ids[start : start + _LOOKUP])
+        for row in connection.execute(select(_SUMMARY).where(_of(_SUMMARY, key), _SUMMARY.c.id.in_(chunk))):
+            found[row.id] = _summary(row)
+    for id in ids:
+        if id not in found:
+            raise NotFoundError(f"there is no summary {id} in thread {key.thread_id}", hint="see the items of context()")
+    return found
+
+
+def by_span(connection: Connection, key: ThreadKey, span: bytes) -> Summary | None:
+    """Find a summary of the same sources by the same policy that is not degraded."""
+    statement = select(_SUMMARY).where(_of(_SUMMARY, key), _SUMMARY.c.span_key == span, _SUMMARY.c.degraded == 0)
+    row = connection.execute(statement.order_by(_SUMMARY.c.id).limit(1)).first()
+    return None if row is None else _summary(row)
+
+
+def sources_of(connection: Connection, key: ThreadKey, id: str) -> tuple[int | str, ...]:
+    """Give what is right under a summary, in order: seqs of messages and ids of summaries."""
+    found: list[tuple[int, int | str]] = []
+    for table, column in ((_MESSAGES, _MESSAGES.c.seq), (_CHILDREN, _CHILDREN.c.child_id)):
+        rows = connection.execute(select(table.c.ordinal, column).where(_of(table, key), table.c.summary_id == id))
+        found.extend((ordinal, source) for ordinal, source in rows)
+    return tuple(source for _ordinal, source in sorted(found, key=lambda pair: pair[0]))
+
+
+def parents_of(connection: Connection, key: ThreadKey, id: str) -> tuple[str, ...]:
+    """Give the condensed summaries right above a summary."""
+    statement = select(_CHILDREN.c.summary_id).where(_of(_CHILDREN, key), _CHILDREN.c.child_id == id)
+    return tuple(connection.execute(statement.order_by(_CHILDREN.c.summary_id)).scalars())
+
+
+def messages_under(connection: Connection, key: ThreadKey, id: str) -> list[int]:
+    """Give the seqs of all messages under a summary, in order, however deep they are."""
+    found: list[int] = []
+    waiting: list[int | str] = [id]
+    while waiting:
+        source = waiting.pop()
+        if isinstance(source, int):
+            found.append(source)
+        else:
+            waiting.extend(reversed(sources_of(connection, key, source)))
+    return found
+
+
+def directly_over(connection: Connection, key: ThreadKey, seq: int) -> tuple[str, ...]:
+    """Give the summaries that were ever made right over a message."""
+    statement = select(_MESSAGES.c.summary_id).where(_of(_MESSAGES, key), _MESSAGES.c.seq == seq)
+    return tuple(connection.execute(statement.order_by(_MESSAGES.c.summary_id)).scalars())
+
+
+def _of(table: Any, key: ThreadKey) -> Any:
+    return (table.c.namespace == key.namespace) & (table.c.thread_id == key.thread_id)
+
+
+def _summary(row: Any) -> Summary:
+    note = json.loads(row.note)
+    plain = {name: getattr(row, name) for name in _PLAIN_FIELDS}
+    return Summary(
+        **plain,
+        degraded=bool(row.degraded),
+        items=tuple(note["items"]),
+        decisions=tuple(note["decisions"]),
+    )

@@ -1,0 +1,63 @@
+"""Threads: listing what a namespace holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, or_, select
+
+from lossless.store.keys import Reach
+from lossless.store.pages import Page, read_cursor, write_cursor
+from lossless.store.read import from_milliseconds
+from lossless.store.tables import HeadRow, ThreadRow
+
+__all__ = ["ThreadInfo", "list_threads"]
+
+_HEAD = HeadRow.__table__  # type: ignore[attr-defined]
+_THREAD = ThreadRow.__table__  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadInfo:
+    """A thread in a list: how many messages it stores, their tokens, and when it was begun and last appended to."""
+
+    id: str
+    messages: int
+    tokens: int
+    format: str
+    created_at: datetime
+    updated_at: datetime
+
+
+def list_threads(connection: Connection, reach: Reach, *, limit: int, cursor: str | None) -> Page[ThreadInfo]:
+    """List the threads within reach, the one appended to last first."""
+    statement = (
+        select(_HEAD, _THREAD.c.format, _THREAD.c.created_at)
+        .join(_THREAD, and_(_THREAD.c.namespace == _HEAD.c.namespace, _THREAD.c.thread_id == _HEAD.c.thread_id))
+        .where(_HEAD.c.namespace == reach.namespace)
+        .order_by(_HEAD.c.updated_at.desc(), _HEAD.c.thread_id)
+        .limit(max(1, limit) + 1)
+    )
+    if reach.threads is not None:
+        statement = statement.where(_HEAD.c.thread_id.in_(reach.threads))
+    state = read_cursor(cursor, 2)
+    if state is not None:
+        at, after = state
+        later = and_(_HEAD.c.updated_at == at, _HEAD.c.thread_id > after)
+        statement = statement.where(or_(_HEAD.c.updated_at < at, later))
+    rows = connection.execute(statement).all()
+    kept = rows[: max(1, limit)]
+    more = write_cursor(kept[-1].updated_at, kept[-1].thread_id) if len(rows) > len(kept) else None
+    threads = [
+        ThreadInfo(
+            id=row.thread_id,
+            messages=row.next_seq - 1,
+            tokens=row.total_tokens,
+            format=row.format,
+            created_at=from_milliseconds(row.created_at),
+            updated_at=from_milliseconds(row.updated_at),
+        )
+        for row in kept
+    ]
+    return Page(threads, more, len(threads))

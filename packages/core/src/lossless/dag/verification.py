@@ -1,0 +1,150 @@
+"""Verification: deriving again what can be derived, and naming what does not match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select, text
+
+from lossless.dag.coverage import coverage_problems
+from lossless.dag.heads import Head, moves, read_head
+from lossless.dag.segments import Raw, Tail
+from lossless.dag.view import ViewStore
+from lossless.errors import LosslessError
+from lossless.store.digests import EMPTY_CHAIN, blob_digest, chain_link, commitment
+from lossless.store.keys import ThreadKey
+from lossless.store.tables import BlobRow, HeadRow, MessageRow, SearchDocRow
+
+__all__ = ["Report", "verify_namespace"]
+
+_MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
+_BLOB = BlobRow.__table__  # type: ignore[attr-defined]
+_HEAD = HeadRow.__table__  # type: ignore[attr-defined]
+_DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
+_BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a verification found.
+
+    Attributes:
+        ok: whether everything matches.
+        problems: what does not, in words, each naming its thread and message.
+        threads: how many threads were looked at, and ``messages`` how many messages.
+    """
+
+    ok: bool
+    problems: tuple[str, ...]
+    threads: int
+    messages: int
+
+
+def verify_namespace(connection: Connection, views: ViewStore, namespace: str, thread_id: str | None = None) -> Report:
+    """Verify one thread of a namespace, or all: payloads against digests and commitments, chains, seqs, token sums, coverage, keys."""
+    problems = _broken_keys(connection) if thread_id is None else []
+    statement = select(_HEAD.c.thread_id).where(_HEAD.c.namespace == namespace).order_by(_HEAD.c.thread_id)
+    if thread_id is not None:
+        statement = statement.where(_HEAD.c.thread_id == thread_id)
+    threads = list(connection.execute(statement).scalars())
+    messages = 0
+    for name in threads:
+        key = ThreadKey(namespace, name)
+        try:
+            head = read_head(connection, key)
+            assert head is not None
+            messages += head.next_seq - 1
+            problems.extend(f"thread {name}: {problem}" for problem in _thread_problems(connection, views, key, head))
+        except LosslessError as error:
+            problems.append(f"thread {name}: {error.message}")
+    return Report(not problems, tuple(problems), len(threads), messages)
+
+
+def _thread_problems(connection: Connection, views: ViewStore, key: ThreadKey, head: Head) -> Iterator[str]:
+    yield from _message_problems(connection, key, head)
+    view = views.load(connection, key.namespace, head.view)
+    yield from coverage_problems(connection, key, view, head.next_seq)
+    sums = _token_sums(connection, key)
+    for segment in view.segments:
+        if isinstance(segment, Tail) and sums.get(segment.first - 1, 0) != segment.base:
+            yield "the view's tail has another token sum than the messages before it"
+        if isinstance(segment, Raw) and (sums.get(segment.first - 1, 0), sums.get(segment.last)) != (segment.base, segment.end):
+            yield f"the view's range {segment.first} to {segment.last} has another token sum than its messages"
+    newest = moves(connection, key, limit=1)
+    if not newest or newest[0].view != head.view or newest[0].generation != head.generation:
+        yield "the head is not where its log says"
+
+
+def _message_problems(connection: Connection, key: ThreadKey, head: Head) -> Iterator[str]:
+    chain, total, expected = EMPTY_CHAIN, 0, 1
+    for row in _rows(connection, key):
+        if row.seq != expected:
+            yield f"seq {expected} is missing"
+            expected = row.seq
+        expected += 1
+        name = f"message {row.id} (seq {row.seq})"
+        if row.data is None:
+            yield f"{name} has lost its payload"
+        elif blob_digest(key.namespace, row.data) != row.digest or commitment(row.salt, row.data) != row.commitment:
+            yield f"{name} was changed: its payload does not match its digest"
+        total += row.tokens
+        if total != row.total_tokens:
+            yield f"{name} has another token sum than the messages up to it"
+            total = row.total_tokens
+        chain = chain_link(
+            chain,
+            row.commitment,
+            seq=row.seq,
+            id=row.id,
+            role=row.role,
+            format=row.format,
+            created_at=row.created_at,
+            revises=row.revises,
+        )
+        if chain != row.chain:
+            yield f"{name} was changed: the chain breaks there"
+            chain = row.chain
+        if row.docid is None:
+            yield f"{name} is not in the search index"
+    if (expected, total, chain) != (head.next_seq, head.total_tokens, head.chain):
+        yield "the head's counters don't match the messages"
+
+
+def _rows(connection: Connection, key: ThreadKey) -> Iterator[Any]:
+    statement = (
+        select(_MESSAGE, _BLOB.c.data, _DOC.c.docid)
+        .join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest), isouter=True)
+        .join(
+            _DOC,
+            (_DOC.c.namespace == _MESSAGE.c.namespace)
+            & (_DOC.c.thread_id == _MESSAGE.c.thread_id)
+            & (_DOC.c.seq == _MESSAGE.c.seq),
+            isouter=True,
+        )
+        .where(_MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.thread_id)
+        .order_by(_MESSAGE.c.seq)
+        .limit(_BATCH)
+    )
+    after = 0
+    while True:
+        rows = connection.execute(statement.where(_MESSAGE.c.seq > after)).all()
+        yield from rows
+        if len(rows) < _BATCH:
+            return
+        after = rows[-1].seq
+
+
+def _token_sums(connection: Connection, key: ThreadKey) -> dict[int, int]:
+    statement = select(_MESSAGE.c.seq, _MESSAGE.c.total_tokens).where(
+        _MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.thread_id
+    )
+    return {row.seq: row.total_tokens for row in connection.execute(statement)}
+
+
+def _broken_keys(connection: Connection) -> list[str]:
+    rows = connection.execute(text("PRAGMA foreign_key_check")).all()
+    found = [f"{row[0]} refers to a row of {row[2]} that is not there" for row in rows if str(row[0]).startswith("lossless_")]
+    damaged = connection.execute(text("PRAGMA quick_check(10)")).scalars().all()
+    return found + [f"the database file is damaged: {line}" for line in damaged if line != "ok"]

@@ -1,0 +1,249 @@
+"""The engine: one database, one namespace, and everything that is shared by its threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from types import TracebackType
+
+from sqlalchemy import Connection
+
+from lossless.builtins import Builtins
+from lossless.compaction.compactor import Compactor, Effort
+from lossless.compaction.model import CompactionResult
+from lossless.compaction.worker import Worker
+from lossless.compaction.writing import SummaryWriter
+from lossless.context.budget import Budget, Limits
+from lossless.context.builder import ContextBuilder
+from lossless.context.entries import SummaryCache
+from lossless.context.rendering import is_rendered_summary
+from lossless.dag.heads import read_head
+from lossless.dag.opening import covering
+from lossless.dag.summaries import Summary, load_summaries
+from lossless.dag.threads import ThreadInfo, list_threads
+from lossless.dag.verification import Report, verify_namespace
+from lossless.dag.view import ViewStore
+from lossless.errors import ConfigError, NotFoundError
+from lossless.hooks import Plugins
+from lossless.policies.model import Policy, Summarizer
+from lossless.store.connection import Durability, open_database
+from lossless.store.drafting import Drafter
+from lossless.store.keys import Reach, ThreadKey, checked_name
+from lossless.store.pages import Page
+from lossless.store.read import MessageReader
+from lossless.store.search import Hit, Mode, search
+from lossless.thread import Thread
+from lossless.tokens import find_model, margin_for
+
+__all__ = ["DEFAULT_URL", "Engine"]
+
+DEFAULT_URL = "sqlite:///lossless.db"
+"""Where an engine without a URL stores, unless ``$LOSSLESS_URL`` says otherwise."""
+
+
+class Engine:
+    """Opens a database and gives handles on its threads.
+
+    Args:
+        url: ``sqlite:///file.db``, or ``sqlite://`` in memory; None: ``$LOSSLESS_URL``, else ``sqlite:///lossless.db``.
+        window: the model's context window in tokens.
+        model: a known model instead of a window; it also chooses the tokenizer.
+        budget: thresholds in detail, instead of a window. Without window, model and budget, messages can be stored and searched, and a
+            context can't be asked for.
+        summarizer: writes summaries: a callable taking a ``SummarizeRequest`` and returning text, sync or async; None: what plugins
+            provide, else none: the policy extracts.
+        policy: a policy's name, or a policy.
+        namespace: the tenant; every query is scoped by it.
+        durability: ``full``: on the disk before an append returns; ``normal``: safe when the process dies, not when the machine does.
+        background: whether compaction above soft runs in the background.
+        plugins: objects with ``lossless.hookimpl`` functions.
+        load_plugins: whether plugins of installed packages are loaded.
+        create: whether an absent database is made.
+
+    Raises:
+        ConfigError: an argument is unknown or contradicts another.
+        StoreOpenError: the database can't be opened.
+        SchemaError: it was made by a newer version.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        window: int | None = None,
+        model: str | None = None,
+        budget: Budget | None = None,
+        summarizer: Summarizer | None = None,
+        policy: str | Policy = "source_first",
+        namespace: str = "default",
+        durability: Durability = "full",
+        background: bool = True,
+        plugins: Iterable[object] = (),
+        load_plugins: bool = True,
+        create: bool = True,
+    ) -> None:
+        self.namespace = checked_name(namespace, "a namespace")
+        self.plugins = Plugins(plugins, load=load_plugins, builtins=(Builtins(),))
+        self.counter = self.plugins.token_counter(model)
+        self.margin = margin_for(model, self.counter)
+        self.budget = self._budget(window, model, budget)
+        self.background = background
+        policies = self.plugins.policies(self.counter)
+        chosen = self._policy(policy)
+        self.url = url or os.environ.get("LOSSLESS_URL") or DEFAULT_URL
+        self.database = open_database(self.url, durability=durability, create=create)
+        self.views = ViewStore()
+        self.reader = MessageReader(self.plugins.formats)
+        self._summaries = SummaryCache()
+        self.builder = ContextBuilder(self.reader, self._summaries, self.counter, lambda: self.plugins.formats)
+        self.drafter = Drafter(self.namespace, self.counter, lambda: self.plugins.formats, is_rendered_summary)
+        writer = SummaryWriter(chosen, policies["source_first"], summarizer or self.plugins.summarizer, self.counter)
+        self._compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
+        self.worker = Worker()
+        self._turns: dict[ThreadKey, threading.Lock] = {}
+        self._turns_guard = threading.Lock()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self, wait: bool = True) -> None:
+        """Finish background compaction (``wait=False`` drops it) and close the database. Idempotent."""
+        self.worker.close(wait=wait)
+        self.database.close()
+
+    def thread(self, thread_id: str) -> Thread:
+        """Give a handle on a thread; the thread is created by its first append, never by looking."""
+        return Thread(self, checked_name(thread_id, "a thread id"))
+
+    def threads(self, limit: int = 50, cursor: str | None = None) -> Page[ThreadInfo]:
+        """List threads, the one appended to last first."""
+        with self.database.read() as connection:
+            return list_threads(connection, Reach(self.namespace), limit=limit, cursor=cursor)
+
+    def grep(
+        self,
+        pattern: str,
+        *,
+        thread: str | None = None,
+        mode: Mode = "exact",
+        regex: bool = False,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Hit]:
+        """Search the messages of all threads, or of one.
+
+        Args:
+            pattern: what to look for.
+            thread: only in this thread.
+            mode: ``exact`` substring in any case; ``words``: AND, OR, NOT, phrases and prefix*, ranked; ``regex``.
+            regex: the same as ``mode="regex"``.
+            limit: hits in a page.
+            cursor: ``next_cursor`` of the page before.
+
+        Returns:
+            Hits, newest first unless ranked; a page says how many messages were scanned, and has a cursor if there may be more.
+
+        Raises:
+            QueryError: a regular expression that can't be read or runs for too long, or a foreign cursor.
+        """
+        reach = Reach(self.namespace, None if thread is None else (thread,))
+        with self.database.read() as connection:
+            page = search(connection, self.reader, reach, pattern, mode="regex" if regex else mode, limit=limit, cursor=cursor)
+            hits = self._with_summaries(connection, page.items)
+        return Page(hits, page.next_cursor, page.scanned)
+
+    def verify(self, thread: str | None = None) -> Report:
+        """Derive every digest, chain, token sum and the coverage of every view again, and say what does not match.
+
+        Raises:
+            NotFoundError: there is no such thread.
+        """
+        with self.database.read() as connection:
+            if thread is not None and read_head(connection, ThreadKey(self.namespace, thread)) is None:
+                raise NotFoundError(f"there is no thread {thread}", hint="list them with threads()")
+            return verify_namespace(connection, self.views, self.namespace, thread)
+
+    # What threads use
+
+    def compact(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionResult:
+        """Compact a thread; one compaction of a thread runs at a time."""
+        with self._turns_guard:
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:
+            return self._compactor.compact(key, limits, fresh_tail, effort)
+
+    def remaker(self, key: ThreadKey) -> Callable[[Connection, Sequence[int]], Summary | None]:
+        """Give what makes a leaf again without a model."""
+        soft = self.budget.limits(self.margin).soft if self.budget is not None else 20_000
+        return lambda connection, seqs: self._compactor.remake(connection, key, list(seqs), soft)
+
+    def knows_summary(self, key: ThreadKey) -> Callable[[str], bool]:
+        """Give what tells whether a thread has a summary of an id."""
+
+        def known(id: str) -> bool:
+            with self.database.read() as connection:
+                try:
+                    return bool(load_summaries(connection, key, [id]))
+                except NotFoundError:
+                    return False
+
+        return known
+
+    def require_budget(self) -> Budget:
+        """Give the budget.
+
+        Raises:
+            ConfigError: the engine has none.
+        """
+        if self.budget is None:
+            raise ConfigError(
+                "a context needs to know how large the model's window is", hint="give window=, model= or budget= to the Engine"
+            )
+        return self.budget
+
+    @staticmethod
+    def now() -> int:
+        """Give the time in milliseconds."""
+        return time.time_ns() // 1_000_000
+
+    def _with_summaries(self, connection: Connection, hits: Sequence[Hit]) -> list[Hit]:
+        """Name the summary that covers each hit in its thread's view."""
+        by_thread: dict[str, list[int]] = {}
+        for hit in hits:
+            by_thread.setdefault(hit.thread_id, []).append(hit.seq)
+        covers: dict[tuple[str, int], str] = {}
+        for thread_id, seqs in by_thread.items():
+            key = ThreadKey(self.namespace, thread_id)
+            head = read_head(connection, key)
+            if head is not None:
+                view = self.views.load(connection, self.namespace, head.view)
+                covers.update({(thread_id, seq): id for seq, id in covering(connection, key, view, seqs).items()})
+        return [replace(hit, summary_id=covers.get((hit.thread_id, hit.seq))) for hit in hits]
+
+    def _budget(self, window: int | None, model: str | None, budget: Budget | None) -> Budget | None:
+        if budget is not None:
+            if window is not None:
+                raise ConfigError("window and budget contradict each other", hint="give the window inside the Budget")
+            return budget
+        if window is not None:
+            return Budget(window=window)
+        if model is None:
+            return None
+        found = find_model(model, self.plugins.models())
+        if found is None:
+            raise ConfigError(f"the model {model!r} is not known", hint="give window= as well, or a lossless_models plugin")
+        return Budget(window=found.window)
+
+    def _policy(self, policy: str | Policy) -> Policy:
+        if not isinstance(policy, str):
+            return policy
+        known = self.plugins.policies(self.counter)
+        if policy not in known:
+            raise ConfigError(f"the policy {policy!r} is not known", hint=f"one of {', '.join(sorted(known))}")
+        return known[policy]

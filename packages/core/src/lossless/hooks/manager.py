@@ -1,0 +1,162 @@
+"""Plugins of one engine: registered once, asked once, resolved into plain registries."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from lossless.errors import PluginError
+from lossless.hooks import specs
+
+if TYPE_CHECKING:
+    from lossless.messages.formats import Format
+    from lossless.policies.model import Policy
+    from lossless.tokens.counter import TokenCounter
+    from lossless.tokens.models import ModelInfo
+
+__all__ = ["ENTRY_POINT_GROUP", "Plugins"]
+
+ENTRY_POINT_GROUP = "lossless"
+"""Entry points of installed packages in this group are loaded as plugins."""
+
+_log = logging.getLogger("lossless")
+
+
+class Plugins:
+    """The plugins of one engine.
+
+    What plugins provide (formats, policies, models, the counter) is collected when asked for the first time after a registration, and
+    kept in plain dicts, so that no hook is called on a hot path.
+    """
+
+    def __init__(self, plugins: Iterable[object] = (), *, load: bool = True, builtins: Iterable[object] = ()) -> None:
+        self._manager = pluggy.PluginManager("lossless")
+        self._manager.add_hookspecs(specs)
+        self._formats: dict[str, Format] | None = None
+        self._policies: dict[str, Policy] | None = None
+        for builtin in builtins:
+            self.register(builtin)
+        if load:
+            self._load_installed()
+        for plugin in plugins:
+            self.register(plugin)
+
+    def register(self, plugin: object) -> Callable[[], None]:
+        """Add a plugin; give a function that takes it out again.
+
+        Raises:
+            PluginError: it is a class, is registered already, or implements a hook that does not exist or takes other arguments.
+        """
+        if inspect.isclass(plugin):
+            raise PluginError(f"{plugin.__name__} is a class", hint="register an instance of it")
+        try:
+            name = self._manager.register(plugin)
+            self._manager.check_pending()
+        except (ValueError, pluggy.PluginValidationError) as error:
+            if self._manager.is_registered(plugin):
+                self._manager.unregister(plugin)
+            raise PluginError(
+                f"the plugin does not fit: {error}", hint="see lossless.hookspecs for names and arguments"
+            ) from None
+        self._forget()
+        _log.debug("plugin registered name=%s", name)
+        return lambda: self._unregister(plugin)
+
+    def names(self) -> list[str]:
+        """Give the names of the plugins, in order of registration."""
+        return [name for name, plugin in self._manager.list_name_plugin() if plugin is not None]
+
+    @property
+    def formats(self) -> Mapping[str, Format]:
+        """Formats by name."""
+        if self._formats is None:
+            found: dict[str, Format] = {}
+            for given in reversed(self._manager.hook.lossless_formats()):
+                for format in given:
+                    if format.name in found:
+                        raise PluginError(f"two plugins provide the format {format.name}", hint="unregister one of them")
+                    found[format.name] = format
+            self._formats = found
+        return self._formats
+
+    def policies(self, counter: TokenCounter) -> Mapping[str, Policy]:
+        """Give policies by name; ``counter`` is the engine's."""
+        if self._policies is None:
+            found: dict[str, Policy] = {}
+            for given in reversed(self._manager.hook.lossless_policies(counter=counter)):
+                for name, policy in given.items():
+                    if name in found:
+                        raise PluginError(f"two plugins provide the policy {name}", hint="unregister one of them")
+                    found[name] = policy
+            self._policies = found
+        return self._policies
+
+    def models(self) -> Sequence[ModelInfo]:
+        """Give the known models, those of plugins that were registered later first."""
+        return [model for given in self._manager.hook.lossless_models() for model in given]
+
+    def token_counter(self, model: str | None) -> TokenCounter:
+        """Give the counter for a model.
+
+        Raises:
+            PluginError: no plugin provides one.
+        """
+        counter: TokenCounter | None = self._manager.hook.lossless_token_counter(model=model)
+        if counter is None:
+            raise PluginError(f"nothing counts tokens for the model {model}", hint="register a lossless_token_counter")
+        return counter
+
+    @property
+    def summarizer(self) -> Callable[..., Any] | None:
+        """What the plugins summarize with, the last registered first, or None when none does."""
+        hook = self._manager.hook.lossless_summarize
+        if not hook.get_hookimpls():
+            return None
+        return lambda request: hook(request=request)
+
+    def before_compaction(self, thread_id: str, plan: Mapping[str, Any]) -> None:
+        """Tell plugins that a compaction begins."""
+        self._tell(self._manager.hook.lossless_before_compaction, thread_id=thread_id, plan=plan)
+
+    def after_compaction(self, thread_id: str, result: object) -> None:
+        """Tell plugins what came of a compaction."""
+        self._tell(self._manager.hook.lossless_after_compaction, thread_id=thread_id, result=result)
+
+    def event(self, name: str, **facts: Any) -> None:
+        """Log an event and tell plugins of it."""
+        if _log.isEnabledFor(logging.INFO):
+            _log.info("%s %s", name, " ".join(f"{key}={value}" for key, value in facts.items()))
+        self._tell(self._manager.hook.lossless_event, event={"name": name, **facts})
+
+    def _tell(self, hook: Callable[..., Any], **facts: Any) -> None:
+        """Call a hook that only takes note: one that fails is logged, and the engine goes on."""
+        try:
+            hook(**facts)
+        except Exception:
+            _log.exception("plugin failed hook=%s", getattr(hook, "name", hook))
+
+    def _load_installed(self) -> None:
+        try:
+            self._manager.load_setuptools_entrypoints(ENTRY_POINT_GROUP)
+            self._manager.check_pending()
+        except Exception as error:
+            raise PluginError(
+                f"an installed plugin can't be loaded: {error}", hint="uninstall it, or use Engine(load_plugins=False)"
+            ) from error
+        self._forget()
+
+    def _unregister(self, plugin: object) -> None:
+        if self._manager.is_registered(plugin):
+            self._manager.unregister(plugin)
+            self._forget()
+
+    def _forget(self) -> None:
+        self._formats = None
+        self._policies = None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())

@@ -1,0 +1,258 @@
+"""Appending: drafts become rows, inside the caller's write transaction.
+
+A draft is a message made ready outside the transaction: encoded, read into parts, counted, analysed for search. In the transaction only
+what depends on the thread is decided: is it there already, is it a revision, which seq, unit and chain value does it get.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from lossless.messages.model import MessageRef
+from lossless.messages.payload import decode
+from lossless.messages.units import Shape, UnitTracker
+from lossless.store.digests import chain_link, commitment
+from lossless.store.keys import ThreadKey
+from lossless.store.search import index_documents
+from lossless.store.tables import BlobRow, HeadRow, MessageRow
+
+__all__ = ["Appended", "Draft", "Position", "append"]
+
+_BLOB = BlobRow.__table__  # type: ignore[attr-defined]
+_MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
+_HEAD = HeadRow.__table__  # type: ignore[attr-defined]
+_OPEN_CALLS = 256  # calls that stay open for longer are taken for abandoned
+_LOOKUP = 400  # ids in one query; SQLite allows 32 766 bound values, smaller statements are cached better
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A message ready to be stored.
+
+    Attributes:
+        id: as given, or None: then it is derived from the place.
+        data: the encoded payload; ``digest`` addresses it within the namespace.
+        shape: its tool calls and results.
+        terms: the tokens of the search analyzer, a space between.
+        request: whether a person sent it.
+        injected: whether the engine itself made it.
+    """
+
+    id: str | None
+    role: str
+    format: str
+    data: bytes
+    digest: bytes
+    tokens: int
+    exact: bool
+    created_at: int
+    shape: Shape
+    terms: str
+    request: bool
+    injected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a thread stands as far as appending is concerned (the head's columns of the same names)."""
+
+    next_seq: int
+    total_tokens: int
+    chain: bytes
+    open_calls: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append did: a ref for each draft, in order, and the revisions among them as (old seq, new seq)."""
+
+    refs: tuple[MessageRef, ...]
+    added: int
+    revisions: tuple[tuple[int, int], ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The newest message with an id."""
+
+    seq: int
+    place: int
+    unit: int
+    digest: bytes | None
+    format: str
+
+
+def append(connection: Connection, key: ThreadKey, position: Position, drafts: Sequence[Draft], now: int) -> Appended:
+    """Store drafts at the end of a thread and move its head's counters on.
+
+    Given ids make it idempotent: the same id with equal content again adds nothing; with other content it is a revision.
+    """
+    known = _known(connection, key, position, drafts)
+    repeated = _repeated_ids(drafts, known)
+    refs: list[MessageRef] = []
+    rows: list[dict[str, Any]] = []
+    fresh: list[Draft] = []
+    revisions: list[tuple[int, int]] = []
+    tracker = UnitTracker(position.open_calls)
+    seq, total, chain = position.next_seq, position.total_tokens, position.chain
+    salts = os.urandom(16 * len(drafts))
+    for index, draft in enumerate(drafts):
+        before = known.get(draft.id) if draft.id is not None else None
+        if before is not None and (draft.id in repeated or _same(connection, key, before, draft)):
+            refs.append(MessageRef(str(draft.id), before.seq))
+            continue
+        given = draft.id if draft.id is not None else _derived_id(seq, known)
+        salt = salts[16 * index : 16 * index + 16]
+        committed = commitment(salt, draft.data)
+        revises = before.seq if before is not None else None
+        chain = chain_link(
+            chain,
+            committed,
+            seq=seq,
+            id=given,
+            role=draft.role,
+            format=draft.format,
+            created_at=draft.created_at,
+            revises=revises,
+        )
+        total += draft.tokens
+        place = before.place if before is not None else seq
+        unit = before.unit if before is not None else tracker.place(seq, draft.shape)
+        rows.append(
+            {
+                "namespace": key.namespace,
+                "thread_id": key.thread_id,
+                "seq": seq,
+                "id": given,
+                "role": draft.role,
+                "format": draft.format,
+                "digest": draft.digest,
+                "salt": salt,
+                "commitment": committed,
+                "chain": chain,
+                "tokens": draft.tokens,
+                "exact": int(draft.exact),
+                "total_tokens": total,
+                "unit": unit,
+                "place": place,
+                "revises": revises,
+                "request": int(draft.request),
+                "injected": int(draft.injected),
+                "created_at": draft.created_at,
+            }
+        )
+        fresh.append(draft)
+        if before is not None:
+            revisions.append((before.seq, seq))
+        known[given] = _Known(seq, place, unit, draft.digest, draft.format)
+        refs.append(MessageRef(given, seq))
+        seq += 1
+    after = Position(seq, total, chain, tuple(tracker.open_calls)[-_OPEN_CALLS:])
+    if rows:
+        _insert(connection, key, rows, fresh)
+        _advance(connection, key, after, now)
+    return Appended(tuple(refs), len(rows), tuple(revisions), after)
+
+
+def _insert(connection: Connection, key: ThreadKey, rows: list[dict[str, Any]], drafts: list[Draft]) -> None:
+    blobs = [
+        {"namespace": key.namespace, "digest": draft.digest, "size": len(draft.data), "codec": "raw", "data": draft.data}
+        for draft in drafts
+    ]
+    connection.execute(upsert(_BLOB).on_conflict_do_nothing(), blobs)
+    connection.execute(insert(_MESSAGE), rows)
+    index_documents(connection, key, [(row["seq"], draft.terms) for row, draft in zip(rows, drafts, strict=True)])
+
+
+_ADVANCE = (
+    update(_HEAD)
+    .where(_HEAD.c.namespace == bindparam("key_namespace"), _HEAD.c.thread_id == bindparam("key_thread"))
+    .values(
+        next_seq=bindparam("next_seq"),
+        total_tokens=bindparam("total_tokens"),
+        chain=bindparam("chain"),
+        open_calls=bindparam("open_calls"),
+        updated_at=bindparam("updated_at"),
+    )
+)
+
+
+def _advance(connection: Connection, key: ThreadKey, position: Position, now: int) -> None:
+    connection.execute(
+        _ADVANCE,
+        {
+            "key_namespace": key.namespace,
+            "key_thread": key.thread_id,
+            "next_seq": position.next_seq,
+            "total_tokens": position.total_tokens,
+            "chain": position.chain,
+            "open_calls": json.dumps([list(call) for call in position.open_calls]),
+            "updated_at": now,
+        },
+    )
+
+
+def _known(connection: Connection, key: ThreadKey, position: Position, drafts: Sequence[Draft]) -> dict[str, _Known]:
+    """Find the newest stored message of each id that the batch may touch, derived ids included."""
+    wanted = {draft.id for draft in drafts if draft.id is not None}
+    if len(wanted) < len(drafts):
+        wanted.update(f"m_{seq}" for seq in range(position.next_seq, position.next_seq + len(drafts)))
+    found: dict[str, _Known] = {}
+    if position.next_seq == 1:
+        return found
+    columns = (_MESSAGE.c.id, _MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.unit, _MESSAGE.c.digest, _MESSAGE.c.format)
+    for ids in _chunks(sorted(wanted)):
+        statement = (
+            select(*columns)
+            .where(_MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.thread_id, _MESSAGE.c.id.in_(ids))
+            .order_by(_MESSAGE.c.seq)
+        )
+        for row in connection.execute(statement):
+            found[row.id] = _Known(row.seq, row.place, row.unit, row.digest, row.format)
+    return found
+
+
+def _repeated_ids(drafts: Sequence[Draft], known: dict[str, _Known]) -> set[str]:
+    """Find ids given several times in one batch whose last content is stored already: a replay that contains its own revisions."""
+    last: dict[str, Draft] = {}
+    several: set[str] = set()
+    for draft in drafts:
+        if draft.id is None:
+            continue
+        if draft.id in last:
+            several.add(draft.id)
+        last[draft.id] = draft
+    return {id for id in several if id in known and known[id].digest == last[id].digest}
+
+
+def _same(connection: Connection, key: ThreadKey, known: _Known, draft: Draft) -> bool:
+    """Tell whether a draft has the content of a stored message: the same bytes, or the same apart from the order of keys."""
+    if known.format != draft.format or known.digest is None:
+        return False
+    if known.digest == draft.digest:
+        return True
+    statement = select(_BLOB.c.data).where(_BLOB.c.namespace == key.namespace, _BLOB.c.digest == known.digest)
+    row = connection.execute(statement).first()
+    return row is not None and len(row.data) == len(draft.data) and decode(row.data) == decode(draft.data)
+
+
+def _derived_id(seq: int, known: dict[str, _Known]) -> str:
+    """Derive an id from the place; a caller who gave such an id to another message gets the next free variant."""
+    candidate, variant = f"m_{seq}", 1
+    while candidate in known:
+        variant += 1
+        candidate = f"m_{seq}.{variant}"
+    return candidate
+
+
+def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), _LOOKUP):
+        yield ids[start : start + _LOOKUP]

@@ -1,0 +1,276 @@
+"""Opening a database, reading from it, and writing to it through group commit."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from lossless.errors import ClosedError, ConfigError, LosslessError, StoreBusyError, StoreError, StoreOpenError
+from lossless.store.schema import prepare_schema
+
+__all__ = ["BUSY_TIMEOUT_SECONDS", "Database", "Durability", "open_database"]
+
+Durability = Literal["full", "normal"]
+T = TypeVar("T")
+
+BUSY_TIMEOUT_SECONDS = 30
+"""How long a writer waits for another process before it gives up."""
+
+_WRITING = "lossless_writing"
+
+
+def open_database(url: str, *, durability: Durability = "full", create: bool = True) -> Database:
+    """Open the database behind a URL and bring its schema up to date.
+
+    Args:
+        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``sqlite://`` (in memory).
+        durability: ``full``: a write is on the disk before it returns; ``normal``: it survives a crash of the process, not of the machine.
+        create: whether an absent database is made.
+
+    Raises:
+        StoreOpenError: unknown scheme, no such directory, no permission, not a database, or absent and not to be created.
+        SchemaError: made by a newer version.
+    """
+    if durability not in ("full", "normal"):
+        raise ConfigError(f"durability {durability!r} is not known", hint="use 'full' or 'normal'")
+    parsed = _parse(url)
+    path = _path(parsed)
+    if path is not None:
+        _check_path(path, create)
+    database = Database(parsed, durability)
+    try:
+        database.write(prepare_schema)
+    except StoreError as error:
+        database.close()
+        if isinstance(error.__cause__, (DBAPIError, sqlite3.Error)) and not isinstance(error, (StoreOpenError, StoreBusyError)):
+            raise StoreOpenError(f"can't open {path or url}: {error.message}", hint=error.hint) from error
+        raise
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+class _Ticket(Generic[T]):
+    """A write waiting for its turn, and what came of it."""
+
+    __slots__ = ("done", "error", "job", "result")
+
+    def __init__(self, job: Callable[[Connection], T]) -> None:
+        self.job = job
+        self.done = False
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+
+class Database:
+    """One open database: any number of readers, and writers that share commits.
+
+    Whoever comes first commits for all who came while the commit before was being written to the disk. There is no writer thread,
+    so nothing has to be started again in a forked child, and a lone writer pays for no hand-over.
+    """
+
+    def __init__(self, url: URL, durability: Durability) -> None:
+        self.url = url
+        self._durability = durability
+        self._in_memory = _path(url) is None
+        self._engine = self._make_engine()
+        self._pid = os.getpid()
+        self._writing = threading.RLock()
+        self._queue: deque[_Ticket[Any]] = deque()
+        self._writer: Connection | None = None
+        self._closed = False
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Give a connection that sees one unchanging state of the database."""
+        self._check_open()
+        if self._in_memory:
+            with self._writing, self._translated():
+                yield self._write_connection()
+            return
+        with self._translated(), self._engine.connect() as connection:
+            yield connection
+
+    def write(self, job: Callable[[Connection], T]) -> T:
+        """Run a job in a write transaction and return once it is committed.
+
+        Jobs of several callers may share one transaction; a job that raises leaves nothing behind and does not harm the others.
+
+        Raises:
+            StoreBusyError: another process held the database for longer than the busy timeout.
+        """
+        self._check_open()
+        ticket = _Ticket(job)
+        self._queue.append(ticket)
+        with self._writing:
+            if not ticket.done:
+                self._commit_waiting()
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.result  # type: ignore[return-value]
+
+    def close(self) -> None:
+        """Close every connection. Idempotent."""
+        with self._writing:
+            self._closed = True
+            if self._writer is not None and self._pid == os.getpid():
+                self._writer.close()
+            self._writer = None
+            self._engine.dispose(close=self._pid == os.getpid())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the engine is closed", hint="open a new one")
+        if self._pid != os.getpid():
+            self._after_fork()
+
+    def _after_fork(self) -> None:
+        """Leave the parent's connections alone and open our own."""
+        self._engine.dispose(close=False)
+        self._engine = self._make_engine()
+        self._writing = threading.RLock()
+        self._queue = deque()
+        self._writer = None
+        self._pid = os.getpid()
+
+    def _commit_waiting(self) -> None:
+        tickets: list[_Ticket[Any]] = []
+        try:
+            while self._queue:
+                tickets.append(self._queue.popleft())
+            with self._translated():
+                self._run(tickets)
+        except BaseException as error:
+            for ticket in tickets:
+                if not ticket.done:
+                    ticket.error, ticket.done = error, True
+            if not isinstance(error, Exception):
+                raise
+
+    def _run(self, tickets: list[_Ticket[Any]]) -> None:
+        connection = self._write_connection()
+        alone = len(tickets) == 1
+        try:
+            with connection.begin():
+                for ticket in tickets:
+                    if alone:
+                        ticket.result = ticket.job(connection)
+                    else:
+                        self._run_guarded(connection, ticket)
+        except BaseException:
+            if connection.invalidated:
+                self._writer = None
+            raise
+        for ticket in tickets:
+            ticket.done = True
+
+    @staticmethod
+    def _run_guarded(connection: Connection, ticket: _Ticket[Any]) -> None:
+        try:
+            with connection.begin_nested():
+                ticket.result = ticket.job(connection)
+        except SQLAlchemyError:
+            raise
+        except Exception as error:
+            ticket.error = error
+
+    def _write_connection(self) -> Connection:
+        if self._writer is None:
+            self._writer = self._engine.connect().execution_options(**{_WRITING: True})
+        if self._in_memory and self._writer.in_transaction() and not self._writer.in_nested_transaction():
+            self._writer.rollback()
+        return self._writer
+
+    def _make_engine(self) -> Engine:
+        arguments: dict[str, Any] = {"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False}
+        if self._in_memory:
+            engine = create_engine(self.url, poolclass=StaticPool, connect_args=arguments)
+        else:
+            engine = create_engine(self.url, poolclass=QueuePool, pool_size=8, max_overflow=-1, connect_args=arguments)
+        synchronous = "FULL" if self._durability == "full" else "NORMAL"
+
+        @event.listens_for(engine, "connect")
+        def _configure(connection: sqlite3.Connection, _record: object) -> None:
+            connection.isolation_level = None
+            for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "foreign_keys=ON", "cache_size=-16000"):
+                connection.execute(f"PRAGMA {pragma}")
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            # A deferred transaction that turns from reading to writing fails at once when somebody else wrote in between.
+            writing = connection.get_execution_options().get(_WRITING)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+        return engine
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except LosslessError:
+            raise
+        except DBAPIError as error:
+            raise _translate(error, self.url) from error
+        except sqlite3.Error as error:
+            raise _translate(error, self.url) from error
+
+
+def _translate(error: DBAPIError | sqlite3.Error, url: URL) -> StoreError:
+    """Say in our words what the driver said."""
+    said = str(error.orig if isinstance(error, DBAPIError) else error)
+    where = url.database or "the database in memory"
+    known: tuple[tuple[str, type[StoreError], str, str], ...] = (
+        ("locked", StoreBusyError, f"{where} is held by another writer", "try again, or find the process that holds it"),
+        ("not a database", StoreOpenError, f"{where} is not a SQLite database", "give another path; the file was not touched"),
+        ("unable to open", StoreOpenError, f"can't open {where}", "check the directory and its permissions"),
+        ("readonly", StoreOpenError, f"{where} can't be written", "check the permissions of the file and its directory"),
+        ("read-only", StoreOpenError, f"{where} can't be written", "check the permissions of the file and its directory"),
+        ("disk is full", StoreError, f"the disk of {where} is full", "free some space; what was stored before is safe"),
+        ("malformed", StoreError, f"{where} is damaged", "restore a backup, or recover it with the sqlite3 command line"),
+    )
+    for words, kind, message, hint in known:
+        if words in said:
+            return kind(message, hint=hint)
+    return StoreError(f"{where}: {said}")
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise StoreOpenError("the database URL can't be read", hint="for example sqlite:///lossless.db") from None
+    if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
+        return parsed.set(drivername="sqlite+pysqlite")
+    if parsed.drivername.startswith("postgresql"):
+        raise StoreOpenError("PostgreSQL is not supported by this version yet", hint="use a sqlite:/// URL")
+    raise StoreOpenError(f"the database scheme {parsed.drivername!r} is not known", hint="use sqlite:///file.db or sqlite://")
+
+
+def _path(url: URL) -> Path | None:
+    """Give the file of the database, or None in memory."""
+    if url.database in (None, "", ":memory:"):
+        return None
+    return Path(str(url.database))
+
+
+def _check_path(path: Path, create: bool) -> None:
+    if path.is_dir():
+        raise StoreOpenError(f"{path} is a directory", hint="give the path of a file in it")
+    if path.exists():
+        return
+    if not create:
+        raise StoreOpenError(f"there is no database at {path}", hint="check the path, or make it by storing something")
+    if not path.parent.is_dir():
+        raise StoreOpenError(f"the directory {path.parent} does not exist", hint="create it first")

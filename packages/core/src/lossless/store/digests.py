@@ -1,0 +1,35 @@
+"""Digests: how content is addressed, committed to and chained. All are SHA-256, 32 bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import lru_cache
+
+__all__ = ["EMPTY_CHAIN", "blob_digest", "chain_link", "commitment"]
+
+EMPTY_CHAIN = bytes(32)
+"""The chain value before the first message of a thread."""
+
+
+@lru_cache(maxsize=1024)
+def _prefix(namespace: str) -> bytes:
+    return hashlib.sha256(b"lossless blob\0" + namespace.encode("utf-8", "surrogatepass")).digest()
+
+
+def blob_digest(namespace: str, data: bytes) -> bytes:
+    """Address content within a namespace: the same bytes have another digest in every namespace."""
+    return hashlib.sha256(_prefix(namespace) + data).digest()
+
+
+def commitment(salt: bytes, data: bytes) -> bytes:
+    """Commit to a payload so that destroying the salt makes the commitment say nothing about it."""
+    return hashlib.sha256(salt + data).digest()
+
+
+def chain_link(
+    before: bytes, committed: bytes, *, seq: int, id: str, role: str, format: str, created_at: int, revises: int | None
+) -> bytes:
+    """Give the chain's value at a message, from its value before and all that the message says of itself."""
+    facts = json.dumps([seq, id, role, format, created_at, revises], ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(before + committed + facts.encode("ascii")).digest()

@@ -1,0 +1,230 @@
+"""Reading messages: rows become messages, checked against their digest, the recently used ones kept in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from lossless.errors import CorruptError, NotFoundError
+from lossless.messages.formats import Format
+from lossless.messages.model import Message
+from lossless.messages.parts import Opaque, Part
+from lossless.messages.payload import decode
+from lossless.store.digests import blob_digest
+from lossless.store.keys import ThreadKey
+from lossless.store.tables import BlobRow, MessageRow
+
+__all__ = [
+    "Fact",
+    "MessageReader",
+    "facts_between",
+    "facts_of",
+    "from_milliseconds",
+    "newest_facts",
+    "requests_before",
+    "seqs_of",
+    "unit_partners",
+    "visible_digests",
+]
+
+_BLOB = BlobRow.__table__  # type: ignore[attr-defined]
+_MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
+_CACHE_BYTES = 64 * 1024 * 1024
+_LOOKUP = 400
+
+_FULL = select(
+    _MESSAGE.c.seq,
+    _MESSAGE.c.id,
+    _MESSAGE.c.role,
+    _MESSAGE.c.format,
+    _MESSAGE.c.digest,
+    _MESSAGE.c.tokens,
+    _MESSAGE.c.exact,
+    _MESSAGE.c.revises,
+    _MESSAGE.c.injected,
+    _MESSAGE.c.created_at,
+    _BLOB.c.data,
+).join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest), isouter=True)
+
+Fact = Row[Any]
+"""The facts of a message that decisions are made from, without its payload: seq, id, role, tokens, unit, place, request, injected."""
+
+_FACTS = select(
+    _MESSAGE.c.seq,
+    _MESSAGE.c.id,
+    _MESSAGE.c.role,
+    _MESSAGE.c.tokens,
+    _MESSAGE.c.total_tokens,
+    _MESSAGE.c.unit,
+    _MESSAGE.c.place,
+    _MESSAGE.c.request,
+    _MESSAGE.c.injected,
+)
+
+
+def from_milliseconds(value: int) -> datetime:
+    """Turn stored time into a UTC datetime."""
+    return datetime.fromtimestamp(value / 1000, UTC)
+
+
+class MessageReader:
+    """Reads the messages of threads. Messages are immutable, so what is kept in memory can't be stale."""
+
+    def __init__(self, formats: Mapping[str, Format]) -> None:
+        self._formats = formats
+        self._lock = threading.Lock()
+        self._recent: OrderedDict[tuple[ThreadKey, int], Message] = OrderedDict()
+        self._bytes = 0
+
+    def between(self, connection: Connection, key: ThreadKey, first: int, last: int) -> list[Message]:
+        """Read the messages with seq ``first`` to ``last``, both included, in storage order."""
+        known = self._cached(key, range(first, last + 1))
+        if len(known) == last - first + 1:
+            return [known[seq] for seq in range(first, last + 1)]
+        # One query for the part that is not in memory: as a rule the newest messages.
+        missing = [seq for seq in range(first, last + 1) if seq not in known]
+        statement = _FULL.where(_of(key), _MESSAGE.c.seq.between(missing[0], missing[-1])).order_by(_MESSAGE.c.seq)
+        for row in connection.execute(statement):
+            if row.seq not in known:
+                known[row.seq] = self._message(key, row)
+        return [known[seq] for seq in range(first, last + 1) if seq in known]
+
+    def by_seq(self, connection: Connection, key: ThreadKey, seqs: Sequence[int]) -> list[Message]:
+        """Read messages by seq, in the order given."""
+        known = self._cached(key, seqs)
+        missing = sorted({seq for seq in seqs if seq not in known})
+        for start in range(0, len(missing), _LOOKUP):
+            chunk = missing[start : start + _LOOKUP]
+            for row in connection.execute(_FULL.where(_of(key), _MESSAGE.c.seq.in_(chunk))):
+                known[row.seq] = self._message(key, row)
+        return [known[seq] for seq in seqs if seq in known]
+
+    def in_place_order(self, connection: Connection, key: ThreadKey, start: int, stop: int) -> list[Message]:
+        """Read the messages with seq ``start`` to ``stop`` (exclusive), a revision where its predecessor stood."""
+        statement = _FULL.where(_of(key), _MESSAGE.c.seq >= start, _MESSAGE.c.seq < stop)
+        rows = connection.execute(statement.order_by(_MESSAGE.c.place, _MESSAGE.c.seq))
+        return [self._message(key, row, keep=False) for row in rows]
+
+    def by_id(self, connection: Connection, key: ThreadKey, id: str) -> Message | None:
+        """Read the newest message with an id."""
+        statement = _FULL.where(_of(key), _MESSAGE.c.id == id).order_by(_MESSAGE.c.seq.desc()).limit(1)
+        row = connection.execute(statement).first()
+        return None if row is None else self._message(key, row)
+
+    def forget(self, key: ThreadKey) -> None:
+        """Drop what is kept in memory of a thread."""
+        with self._lock:
+            for cached in [cached for cached in self._recent if cached[0] == key]:
+                self._bytes -= len(self._recent.pop(cached).data)
+
+    def _cached(self, key: ThreadKey, seqs: Iterable[int]) -> dict[int, Message]:
+        with self._lock:
+            recent = self._recent
+            return {seq: recent[key, seq] for seq in seqs if (key, seq) in recent}
+
+    def _message(self, key: ThreadKey, row: Any, *, keep: bool = True) -> Message:
+        if row.data is None or blob_digest(key.namespace, row.data) != row.digest:
+            raise CorruptError(
+                f"message {row.id} (seq {row.seq}) of thread {key.thread_id} does not match its digest",
+                hint="run `lossless verify`; restore a backup to get it back",
+            )
+        message = Message(
+            id=row.id,
+            seq=row.seq,
+            thread_id=key.thread_id,
+            role=row.role,
+            format=row.format,
+            data=row.data,
+            parts=self._parts(row.format, row.data),
+            tokens=row.tokens,
+            exact=bool(row.exact),
+            created_at=from_milliseconds(row.created_at),
+            injected=bool(row.injected),
+            revises=row.revises,
+        )
+        if keep:
+            self._keep(key, message)
+        return message
+
+    def _parts(self, format: str, data: bytes) -> tuple[Part, ...]:
+        payload = decode(data)
+        reader = self._formats.get(format)
+        return reader.read(payload) if reader is not None else (Opaque(payload),)
+
+    def _keep(self, key: ThreadKey, message: Message) -> None:
+        with self._lock:
+            if (key, message.seq) in self._recent:
+                return
+            self._recent[key, message.seq] = message
+            self._bytes += len(message.data)
+            while self._bytes > _CACHE_BYTES:
+                _, dropped = self._recent.popitem(last=False)
+                self._bytes -= len(dropped.data)
+
+
+def facts_between(connection: Connection, key: ThreadKey, first: int, last: int, *, limit: int | None = None) -> list[Fact]:
+    """Read the facts of the messages with seq ``first`` to ``last``, both included, in storage order."""
+    statement = _FACTS.where(_of(key), _MESSAGE.c.seq.between(first, last)).order_by(_MESSAGE.c.seq).limit(limit)
+    return list(connection.execute(statement))
+
+
+def newest_facts(connection: Connection, key: ThreadKey, first: int, last: int, *, limit: int) -> list[Fact]:
+    """Read the facts of at most ``limit`` messages with seq ``first`` to ``last``, newest first."""
+    statement = _FACTS.where(_of(key), _MESSAGE.c.seq.between(first, last)).order_by(_MESSAGE.c.seq.desc()).limit(limit)
+    return list(connection.execute(statement))
+
+
+def facts_of(connection: Connection, key: ThreadKey, seqs: Sequence[int]) -> list[Fact]:
+    """Read the facts of single messages, in storage order."""
+    found: list[Fact] = []
+    ordered = sorted(set(seqs))
+    for start in range(0, len(ordered), _LOOKUP):
+        statement = _FACTS.where(_of(key), _MESSAGE.c.seq.in_(ordered[start : start + _LOOKUP])).order_by(_MESSAGE.c.seq)
+        found.extend(connection.execute(statement))
+    return found
+
+
+def requests_before(connection: Connection, key: ThreadKey, before: int, *, limit: int) -> list[Fact]:
+    """Read the facts of the newest messages that a person sent, with a seq below ``before``, newest first."""
+    statement = _FACTS.where(_of(key), _MESSAGE.c.seq < before, _MESSAGE.c.request == 1)
+    return list(connection.execute(statement.order_by(_MESSAGE.c.seq.desc()).limit(limit)))
+
+
+def unit_partners(connection: Connection, key: ThreadKey, unit: int) -> list[Fact]:
+    """Read the facts of the messages that belong to the unit begun by ``unit``, without that message itself."""
+    statement = _FACTS.where(_of(key), _MESSAGE.c.unit == unit, _MESSAGE.c.unit < _MESSAGE.c.seq)
+    return list(connection.execute(statement.order_by(_MESSAGE.c.seq)))
+
+
+def visible_digests(connection: Connection, key: ThreadKey, hidden: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Give the digests of a thread's messages by place, without the hidden ranges (first, end exclusive) and injected copies."""
+    gone = {seq for first, stop in hidden for seq in range(first, stop)}
+    statement = select(_MESSAGE.c.seq, _MESSAGE.c.digest).where(_of(key), _MESSAGE.c.injected == 0)
+    rows = connection.execute(statement.order_by(_MESSAGE.c.place, _MESSAGE.c.seq))
+    return [row.digest for row in rows if row.seq not in gone]
+
+
+def seqs_of(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, int]:
+    """Find the newest seq of each id.
+
+    Raises:
+        NotFoundError: an id is not in the thread.
+    """
+    found: dict[str, int] = {}
+    for start in range(0, len(ids), _LOOKUP):
+        chunk = list(ids[start : start + _LOOKUP])
+        statement = select(_MESSAGE.c.id, _MESSAGE.c.seq).where(_of(key), _MESSAGE.c.id.in_(chunk)).order_by(_MESSAGE.c.seq)
+        found.update({row.id: row.seq for row in connection.execute(statement)})
+    for id in ids:
+        if id not in found:
+            raise NotFoundError(f"there is no message {id} in thread {key.thread_id}", hint="list them with messages()")
+    return found
+
+
+def _of(key: ThreadKey) -> Any:
+    return (_MESSAGE.c.namespace == key.namespace) & (_MESSAGE.c.thread_id == key.thread_id)

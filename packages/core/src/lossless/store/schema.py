@@ -1,0 +1,52 @@
+"""The schema's version: made on first use, migrated when older, refused when newer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from lossless.errors import SchemaError
+
+__all__ = ["HEAD_REVISION", "VERSION_TABLE", "prepare_schema"]
+
+VERSION_TABLE = "lossless_schema_version"
+HEAD_REVISION = "0001"
+"""The newest revision in ``migrations/versions``; a test keeps the two equal."""
+
+_KNOWN_REVISIONS = ("0001",)
+
+
+def prepare_schema(connection: Connection) -> None:
+    """Bring the schema to the newest version, inside the caller's write transaction.
+
+    Raises:
+        SchemaError: the database was made by a newer version of Lossless.
+    """
+    current = _current_revision(connection)
+    if current == HEAD_REVISION:
+        return
+    if current is not None and current not in _KNOWN_REVISIONS:
+        raise SchemaError(
+            f"the database has schema {current}, which this version of Lossless does not know",
+            hint="upgrade Lossless; the database was not touched",
+        )
+    _upgrade(connection)
+
+
+def _current_revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    row = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).first()  # noqa: S608 - a constant
+    return None if row is None else str(row[0])
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

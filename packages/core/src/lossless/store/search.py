@@ -1,0 +1,328 @@
+"""Search: exact substrings, words and regular expressions, complete or with a cursor to go on.
+
+The index is a contentless FTS5 table over the tokens of ``lossless.store.analyzer``, scoped by tokens for namespace and thread. It only
+narrows down: exact and regular-expression hits are verified against the message itself. A substring that may begin and end inside
+longer tokens can't be narrowed down; then the messages themselves are scanned, newest first, within a limit of rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import regex
+from sqlalchemy import Connection, func, insert, select, text
+
+from lossless.errors import QueryError
+from lossless.messages.model import Message
+from lossless.messages.parts import searchable
+from lossless.store.analyzer import parse_words, query_tokens, to_fts5
+from lossless.store.keys import Reach, ThreadKey
+from lossless.store.pages import Page, read_cursor, write_cursor
+from lossless.store.read import MessageReader
+from lossless.store.tables import BlobRow, MessageRow, SearchDocRow
+
+__all__ = ["Hit", "Mode", "index_documents", "search"]
+
+Mode = Literal["exact", "words", "regex"]
+
+REGEX_SECONDS = 1.0
+"""How long a regular expression may search for one page."""
+SCAN_ROWS = 100_000
+"""How many messages are scanned for one page before it ends with a cursor."""
+INDEX_FROM = 20_000
+"""From how many messages within reach an exact search asks the index first although it can't be complete."""
+_BATCH = 500
+_SNIPPET = 200
+
+_DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
+_MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
+_BLOB = BlobRow.__table__  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A message that was found. ``summary_id``: the summary that covers it in its thread's view, or None."""
+
+    thread_id: str
+    message_id: str
+    seq: int
+    role: str
+    snippet: str
+    created_at: datetime
+    summary_id: str | None = None
+
+
+Matcher = Callable[[Message], "int | None"]
+"""Gives the place of a match in a message's searchable text, or None."""
+
+
+def index_documents(connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
+    """Index messages given as (seq, tokens with spaces between)."""
+    last = connection.execute(select(func.max(_DOC.c.docid))).scalar() or 0
+    scope = f"{_scope_token(key.namespace)} {_scope_token(key.namespace, key.thread_id)}"
+    rows = [
+        {"docid": last + offset, "namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
+        for offset, (seq, _terms) in enumerate(documents, start=1)
+    ]
+    connection.execute(insert(_DOC), rows)
+    connection.exec_driver_sql(
+        "INSERT INTO lossless_search (rowid, scope, body) VALUES (?, ?, ?)",
+        [(last + offset, scope, terms) for offset, (_seq, terms) in enumerate(documents, start=1)],
+    )
+
+
+def search(
+    connection: Connection,
+    reader: MessageReader,
+    reach: Reach,
+    pattern: str,
+    *,
+    mode: Mode = "exact",
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page[Hit]:
+    """Find messages within reach.
+
+    Args:
+        connection: a reading connection.
+        reader: reads the messages found.
+        reach: the namespace, and the threads or all.
+        pattern: what to look for.
+        mode: ``exact`` substring in any case, newest first; ``words`` ranked; ``regex``, newest first.
+        limit: hits in a page, at least 1.
+        cursor: where an earlier page ended.
+
+    Raises:
+        QueryError: unknown mode, a regular expression that can't be read or runs for longer than ``REGEX_SECONDS``, a foreign cursor.
+    """
+    limit = max(1, limit)
+    if not pattern or reach.threads == ():
+        return Page(())
+    if mode == "words":
+        return _words(connection, reader, reach, pattern, limit, cursor)
+    if mode == "exact":
+        return _exact(connection, reader, reach, pattern, limit, cursor)
+    if mode == "regex":
+        deadline = time.monotonic() + REGEX_SECONDS
+        return _scan(connection, reader, reach, _regex_matcher(pattern, deadline), limit, cursor, deadline=deadline)
+    raise QueryError(f"the search mode {mode!r} is not known", hint="use exact, words or regex")
+
+
+def _words(
+    connection: Connection, reader: MessageReader, reach: Reach, pattern: str, limit: int, cursor: str | None
+) -> Page[Hit]:
+    expression = to_fts5(parse_words(pattern))
+    if not expression:
+        return Page(())
+    state = read_cursor(cursor, 1)
+    offset = int(state[0]) if state else 0
+    rows = connection.execute(
+        text(
+            "SELECT d.namespace, d.thread_id, d.seq FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
+            "WHERE lossless_search MATCH :query AND d.namespace = :namespace ORDER BY rank, d.docid DESC LIMIT :limit OFFSET :offset"
+        ),
+        {"query": _scoped(reach, expression), "namespace": reach.namespace, "limit": limit + 1, "offset": offset},
+    ).all()
+    found = [_message_at(connection, reader, reach, row.thread_id, row.seq) for row in rows[:limit]]
+    hits = [_hit(message, 0) for message in found if message is not None]
+    more = write_cursor(offset + limit) if len(rows) > limit else None
+    return Page(hits, more, scanned=len(hits))
+
+
+def _exact(
+    connection: Connection, reader: MessageReader, reach: Reach, pattern: str, limit: int, cursor: str | None
+) -> Page[Hit]:
+    matches, may_match = _substring_matcher(pattern), _prefilter(pattern)
+    tokens = query_tokens(pattern)
+    certain = [f'"{token}"' for token in tokens.whole] + ([f'"{tokens.prefix}"*'] if tokens.prefix else [])
+    if cursor is not None and read_cursor(cursor, 2) is not None:
+        kind = (read_cursor(cursor, 2) or ["scan"])[0]
+        if kind == "scan":
+            return _scan(connection, reader, reach, matches, limit, cursor, may_match=may_match)
+    if certain and _size(connection, reach) > _BATCH:
+        return _narrowed(connection, reader, reach, " AND ".join(certain), matches, limit, cursor)
+    if tokens.loose and _size(connection, reach) > INDEX_FROM:
+        quick = _narrowed(connection, reader, reach, " AND ".join(f'"{t}"*' for t in tokens.loose), matches, limit, cursor)
+        if quick.items:
+            # What stands inside longer tokens is left to the scan, for those who ask for the next page.
+            return Page(quick.items, quick.next_cursor or write_cursor("scan", 0), quick.scanned)
+    return _scan(connection, reader, reach, matches, limit, cursor, may_match=may_match)
+
+
+def _narrowed(
+    connection: Connection,
+    reader: MessageReader,
+    reach: Reach,
+    expression: str,
+    matches: Matcher,
+    limit: int,
+    cursor: str | None,
+) -> Page[Hit]:
+    """Verify what the index finds, newest first."""
+    state = read_cursor(cursor, 2)
+    below = int(state[1]) if state else 2**62
+    rows = connection.execute(
+        text(
+            "SELECT d.docid, d.thread_id, d.seq FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
+            "WHERE lossless_search MATCH :query AND lossless_search.rowid < :below AND d.namespace = :namespace "
+            "ORDER BY lossless_search.rowid DESC"
+        ),
+        {"query": _scoped(reach, expression), "below": below, "namespace": reach.namespace},
+    )
+    hits: list[Hit] = []
+    scanned = 0
+    for row in rows:
+        message = _message_at(connection, reader, reach, row.thread_id, row.seq)
+        scanned += 1
+        place = matches(message) if message is not None else None
+        if message is not None and place is not None:
+            hits.append(_hit(message, place))
+        if len(hits) == limit or scanned >= SCAN_ROWS:
+            rows.close()
+            return Page(hits, write_cursor("index", row.docid), scanned)
+    return Page(hits, None, scanned)
+
+
+def _scan(
+    connection: Connection,
+    reader: MessageReader,
+    reach: Reach,
+    matches: Matcher,
+    limit: int,
+    cursor: str | None,
+    *,
+    may_match: Callable[[bytes], bool] | None = None,
+    deadline: float | None = None,
+) -> Page[Hit]:
+    """Look at the messages themselves, newest first."""
+    state = read_cursor(cursor, 2)
+    below = int(state[1]) if state and state[1] else 2**62
+    hits: list[Hit] = []
+    scanned = 0
+    for position, thread_id, seq, data in _newest_first(connection, reach, below):
+        scanned += 1
+        if may_match is None or may_match(data):
+            message = _message_at(connection, reader, reach, thread_id, seq)
+            place = matches(message) if message is not None else None
+            if message is not None and place is not None:
+                hits.append(_hit(message, place))
+        late = deadline is not None and time.monotonic() > deadline
+        if len(hits) == limit or scanned >= SCAN_ROWS or late:
+            return Page(hits, write_cursor("scan", position), scanned)
+    return Page(hits, None, scanned)
+
+
+def _newest_first(connection: Connection, reach: Reach, below: int) -> Iterator[tuple[int, str, int, bytes]]:
+    """Give (position, thread, seq, payload) by falling position: the seq within one thread, else the place in the index."""
+    single = reach.threads is not None and len(reach.threads) == 1
+    position = _DOC.c.seq if single else _DOC.c.docid
+    statement = (
+        select(position.label("position"), _DOC.c.thread_id, _DOC.c.seq, _BLOB.c.data)
+        .join(
+            _MESSAGE,
+            (_MESSAGE.c.namespace == _DOC.c.namespace)
+            & (_MESSAGE.c.thread_id == _DOC.c.thread_id)
+            & (_MESSAGE.c.seq == _DOC.c.seq),
+        )
+        .join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest))
+        .where(_DOC.c.namespace == reach.namespace)
+        .order_by(position.desc())
+        .limit(_BATCH)
+    )
+    if reach.threads is not None:
+        statement = statement.where(_DOC.c.thread_id.in_(reach.threads))
+    while True:
+        rows = connection.execute(statement.where(position < below)).all()
+        for row in rows:
+            yield row.position, row.thread_id, row.seq, row.data
+        if len(rows) < _BATCH:
+            return
+        below = rows[-1].position
+
+
+def _size(connection: Connection, reach: Reach) -> int:
+    """Give how many messages are within reach, at the most."""
+    if reach.threads is None:
+        return int(connection.execute(select(func.max(_DOC.c.docid))).scalar() or 0)
+    largest = select(func.max(_MESSAGE.c.seq)).where(_MESSAGE.c.namespace == reach.namespace)
+    return sum(connection.execute(largest.where(_MESSAGE.c.thread_id == thread)).scalar() or 0 for thread in reach.threads)
+
+
+def _message_at(connection: Connection, reader: MessageReader, reach: Reach, thread_id: str, seq: int) -> Message | None:
+    found = reader.by_seq(connection, ThreadKey(reach.namespace, thread_id), [seq])
+    return found[0] if found else None
+
+
+def _substring_matcher(pattern: str) -> Matcher:
+    folded = pattern.casefold()
+
+    def matches(message: Message) -> int | None:
+        place = searchable(message.parts).casefold().find(folded)
+        return place if place >= 0 else None
+
+    return matches
+
+
+def _regex_matcher(pattern: str, deadline: float) -> Matcher:
+    try:
+        compiled = regex.compile(pattern)
+    except (regex.error, RecursionError, OverflowError) as error:
+        raise QueryError(f"the regular expression can't be read: {error}", hint="check brackets and escapes") from None
+
+    def matches(message: Message) -> int | None:
+        left = max(0.01, deadline - time.monotonic())
+        try:
+            found = compiled.search(searchable(message.parts), timeout=left)
+        except TimeoutError:
+            raise QueryError(
+                f"the regular expression took longer than {REGEX_SECONDS:g} s", hint="make it simpler, or search for words first"
+            ) from None
+        return found.start() if found is not None else None
+
+    return matches
+
+
+def _prefilter(pattern: str) -> Callable[[bytes], bool] | None:
+    """Give a cheap test that no message with the pattern fails: its longest run of letters and digits stands in the payload."""
+    runs = regex.findall(r"[\p{L}\p{N}_]+", pattern)
+    if not runs:
+        return None
+    run = max(runs, key=len)
+    if run.isascii():
+        lowered = run.lower().encode()
+        # The sign for Kelvin and the long s fold to ASCII letters.
+        if not set(lowered) & set(b"ks"):
+            return lambda data: lowered in data.lower()
+    folded = run.casefold()
+    return lambda data: folded in data.decode("utf-8", "surrogatepass").casefold()
+
+
+def _hit(message: Message, place: int) -> Hit:
+    whole = searchable(message.parts)
+    start = max(0, min(place, len(whole)) - _SNIPPET // 4)
+    snippet = " ".join(whole[start : start + _SNIPPET].split())
+    return Hit(
+        thread_id=message.thread_id,
+        message_id=message.id,
+        seq=message.seq,
+        role=message.role,
+        snippet=("… " if start else "") + snippet + (" …" if start + _SNIPPET < len(whole) else ""),
+        created_at=message.created_at,
+    )
+
+
+def _scope_token(*names: str) -> str:
+    return "s" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:24]
+
+
+def _scoped(reach: Reach, expression: str) -> str:
+    if reach.threads is None:
+        scope = _scope_token(reach.namespace)
+    else:
+        scope = " OR ".join(_scope_token(reach.namespace, thread) for thread in reach.threads)
+    return f"(scope : ({scope})) AND (body : ({expression}))"

@@ -1,0 +1,282 @@
+"""The tables, as SQLModel classes in a registry of their own (they never show up in a user's ``SQLModel.metadata``).
+
+Everything but :class:`Head` is append-only; triggers made by the migrations enforce it. Every key is led by namespace and thread
+id, and ids are made here rather than by the database, so that the same tables work on a distributed PostgreSQL.
+
+Times are integers: milliseconds since the epoch, UTC. Digests are 32 bytes (see ``lossless.store.digests``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, Integer, LargeBinary, Text, text
+from sqlalchemy.orm import registry
+from sqlmodel import Field, SQLModel
+
+__all__ = [
+    "METADATA",
+    "BlobRow",
+    "HeadLogRow",
+    "HeadRow",
+    "MessageRow",
+    "NodeRow",
+    "SearchDocRow",
+    "SummaryChildRow",
+    "SummaryMessageRow",
+    "SummaryRow",
+    "ThreadRow",
+]
+
+_Big = BigInteger().with_variant(Integer(), "sqlite")
+_STRICT: dict[str, Any] = {"sqlite_strict": True}
+_KEYED: dict[str, Any] = {"sqlite_strict": True, "sqlite_with_rowid": False}
+
+
+class _Base(SQLModel, registry=registry()):
+    """Root of our tables, with our own registry and metadata."""
+
+    __abstract__: ClassVar[bool] = True
+
+
+METADATA = _Base.metadata
+
+
+def _key() -> Any:
+    return Field(sa_type=Text, primary_key=True)
+
+
+def _text(**options: Any) -> Any:
+    return Field(sa_type=Text, **options)
+
+
+def _int(**options: Any) -> Any:
+    return Field(sa_type=_Big, **options)
+
+
+def _bytes(**options: Any) -> Any:
+    return Field(sa_type=LargeBinary, **options)
+
+
+def _to(table: str, *pairs: tuple[str, str]) -> ForeignKeyConstraint:
+    """A foreign key within one namespace: pairs of (our column, their column)."""
+    ours, theirs = zip(("namespace", "namespace"), *pairs, strict=True)
+    return ForeignKeyConstraint(ours, [f"lossless_{table}.{column}" for column in theirs])
+
+
+_TO_THREAD = ("thread_id", "thread_id")
+
+
+class ThreadRow(_Base, table=True):
+    """One conversation. ``format``: the serialisation of its payloads unless an append says otherwise."""
+
+    __tablename__ = "lossless_thread"
+    __table_args__ = (_KEYED,)
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    format: str = _text()
+    created_at: int = _int()
+
+
+class BlobRow(_Base, table=True):
+    """Verbatim bytes, shared within a namespace by everything that holds the same content."""
+
+    __tablename__ = "lossless_blob"
+    __table_args__ = (_STRICT,)
+
+    namespace: str = _key()
+    digest: bytes = _bytes(primary_key=True)
+    size: int = _int()
+    codec: str = _text()
+    data: bytes = _bytes()
+
+
+class MessageRow(_Base, table=True):
+    """One immutable entry of a thread.
+
+    ``commitment`` is a salted hash of the payload, ``chain`` runs over the thread's commitments, ``total_tokens`` is the sum of
+    ``tokens`` up to here (so that the size of a range is one subtraction), ``unit`` names its unit by the seq of that unit's first message (a
+    revision keeps its predecessor's),
+    ``place`` the seq of the message that it stands for after revisions, ``request`` whether a person sent it.
+    """
+
+    __tablename__ = "lossless_message"
+    __table_args__ = (
+        _to("thread", _TO_THREAD),
+        _to("blob", ("digest", "digest")),
+        Index("lossless_message_id", "namespace", "thread_id", "id", "seq", unique=True),
+        Index(
+            "lossless_message_request",
+            "namespace",
+            "thread_id",
+            "seq",
+            sqlite_where=text("request = 1"),
+            postgresql_where=text("request = 1"),
+        ),
+        Index(
+            "lossless_message_unit",
+            "namespace",
+            "thread_id",
+            "unit",
+            "seq",
+            sqlite_where=text("unit < seq"),
+            postgresql_where=text("unit < seq"),
+        ),
+        Index(
+            "lossless_message_revises",
+            "namespace",
+            "thread_id",
+            "revises",
+            sqlite_where=text("revises IS NOT NULL"),
+            postgresql_where=text("revises IS NOT NULL"),
+        ),
+        _KEYED,
+    )
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    seq: int = Field(sa_type=_Big, primary_key=True)
+    id: str = _text()
+    role: str = _text()
+    format: str = _text()
+    digest: bytes | None = _bytes(nullable=True)
+    salt: bytes | None = _bytes(nullable=True)
+    commitment: bytes = _bytes()
+    chain: bytes = _bytes()
+    tokens: int = _int()
+    exact: int = _int()
+    total_tokens: int = _int()
+    unit: int = _int()
+    place: int = _int()
+    revises: int | None = _int(nullable=True)
+    request: int = _int()
+    injected: int = _int()
+    created_at: int = _int()
+
+
+class NodeRow(_Base, table=True):
+    """A node of a persistent vector (``lossless.dag.vector``): views are made of them and share them."""
+
+    __tablename__ = "lossless_node"
+    __table_args__ = (_KEYED,)
+
+    namespace: str = _key()
+    digest: bytes = _bytes(primary_key=True)
+    data: bytes = _bytes()
+
+
+class HeadRow(_Base, table=True):
+    """The only mutable row of the conversation model: which view stands for the thread, and where the next message goes."""
+
+    __tablename__ = "lossless_head"
+    __table_args__ = (_to("thread", _TO_THREAD), _to("node", ("view", "digest")), _KEYED)
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    view: bytes = _bytes()
+    generation: int = _int()
+    next_seq: int = _int()
+    total_tokens: int = _int()
+    chain: bytes = _bytes()
+    open_calls: str = _text()
+    updated_at: int = _int()
+
+
+class HeadLogRow(_Base, table=True):
+    """Every view that a thread ever had: when it was swung in, why, by hand or not, and which earlier move it undoes."""
+
+    __tablename__ = "lossless_head_log"
+    __table_args__ = (_to("thread", _TO_THREAD), _to("node", ("view", "digest")), _KEYED)
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    generation: int = Field(sa_type=_Big, primary_key=True)
+    view: bytes = _bytes()
+    next_seq: int = _int()
+    why: str = _text()
+    by_hand: int = _int()
+    undoes: int | None = _int(nullable=True)
+    at: int = _int()
+
+
+class SummaryRow(_Base, table=True):
+    """A node of the DAG. ``note`` holds its kept source items and decisions as JSON; ``span_key`` names sources and policy."""
+
+    __tablename__ = "lossless_summary"
+    __table_args__ = (
+        _to("thread", _TO_THREAD),
+        Index("lossless_summary_span", "namespace", "thread_id", "span_key"),
+        _KEYED,
+    )
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    id: str = _key()
+    kind: str = _text()
+    depth: int = _int()
+    text: str = _text()
+    note: str = _text()
+    kept: int = _int()
+    total: int = _int()
+    regime: str = _text()
+    tokens: int = _int()
+    source_tokens: int = _int()
+    messages: int = _int()
+    first_seq: int = _int()
+    last_seq: int = _int()
+    earliest_at: int = _int()
+    latest_at: int = _int()
+    policy: str = _text()
+    level: int = _int()
+    degraded: int = _int()
+    span_key: bytes = _bytes()
+    created_at: int = _int()
+
+
+class SummaryMessageRow(_Base, table=True):
+    """A leaf's sources: the messages under it, in order."""
+
+    __tablename__ = "lossless_summary_message"
+    __table_args__ = (
+        _to("summary", _TO_THREAD, ("summary_id", "id")),
+        _to("message", _TO_THREAD, ("seq", "seq")),
+        Index("lossless_summary_message_seq", "namespace", "thread_id", "seq", "summary_id"),
+        _KEYED,
+    )
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    summary_id: str = _key()
+    ordinal: int = Field(sa_type=_Big, primary_key=True)
+    seq: int = _int()
+
+
+class SummaryChildRow(_Base, table=True):
+    """A condensed summary's sources: the summaries under it, in order."""
+
+    __tablename__ = "lossless_summary_child"
+    __table_args__ = (
+        _to("summary", _TO_THREAD, ("summary_id", "id")),
+        _to("summary", _TO_THREAD, ("child_id", "id")),
+        Index("lossless_summary_child_child", "namespace", "thread_id", "child_id", "summary_id"),
+        _KEYED,
+    )
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    summary_id: str = _key()
+    ordinal: int = Field(sa_type=_Big, primary_key=True)
+    child_id: str = _text()
+
+
+class SearchDocRow(_Base, table=True):
+    """Which message a document of the search index is; derivable, made again by a repair."""
+
+    __tablename__ = "lossless_search_doc"
+    __table_args__ = (Index("lossless_search_doc_message", "namespace", "thread_id", "seq", unique=True), _STRICT)
+
+    docid: int | None = Field(default=None, sa_type=_Big, primary_key=True)
+    namespace: str = _text()
+    thread_id: str = _text()
+    seq: int = _int()

@@ -1,0 +1,299 @@
+"""A handle on one thread. Each method delegates to one room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lossless.compaction.compactor import Effort
+from lossless.compaction.control import decide_action
+from lossless.compaction.model import CompactionResult
+from lossless.context.budget import Budget, Limits
+from lossless.context.model import ActiveContext
+from lossless.dag.describing import describe, expand
+from lossless.dag.heads import moves, read_head
+from lossless.dag.ingest import Ingested, delete, ingest, stored_format, sync, undo
+from lossless.dag.view import GENESIS
+from lossless.errors import NotFoundError
+from lossless.messages import Message, MessageRef, find_profile
+from lossless.store.drafting import Given, listed, versioned
+from lossless.store.keys import ThreadKey
+from lossless.store.pages import Page
+from lossless.store.read import from_milliseconds
+from lossless.store.search import Hit, Mode
+from lossless.tokens import count_tools
+
+if TYPE_CHECKING:
+    from lossless.engine import Engine
+
+__all__ = ["Thread", "ViewRecord"]
+
+_BY_HAND = Effort(seconds=300, calls=64, by_hand=True)
+_FORCED = replace(_BY_HAND, force=True)
+_AT_ONCE = Effort(seconds=120, calls=16)
+_BACKGROUND = Effort(seconds=300, calls=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewRecord:
+    """A view that a thread had: since which generation, its address, how far the thread was, why it came, and which move it undid."""
+
+    generation: int
+    view: str
+    next_seq: int
+    why: str
+    by_hand: bool
+    undoes: int | None
+    at: datetime
+
+
+class Thread:
+    """One conversation: append to it, ask for its active context, search it, expand it.
+
+    A handle is cheap and holds no state; the thread itself is created by its first append, never by looking.
+    """
+
+    def __init__(self, engine: Engine, thread_id: str) -> None:
+        self._engine = engine
+        self._key = ThreadKey(engine.namespace, thread_id)
+
+    @property
+    def id(self) -> str:
+        """The thread's id."""
+        return self._key.thread_id
+
+    def __repr__(self) -> str:
+        return f"Thread({self.id!r})"
+
+    # Storing
+
+    def append(
+        self,
+        messages: Given | Iterable[Given],
+        *,
+        compact: bool = True,
+        format: str | None = None,
+        created_at: datetime | None = None,
+    ) -> list[MessageRef]:
+        """Store messages at the end of the thread; they are durable when this returns.
+
+        Args:
+            messages: one or many: dicts in OpenAI's or Anthropic's style, or ``Message`` objects. A message may carry an ``id``:
+                the same id with the same content again adds nothing; with other content it is a revision, which takes the old
+                one's place.
+            compact: whether the control loop runs: above soft in the background, above hard before this returns.
+            format: whose dicts they are, such as ``anthropic``; None: the thread's own, else found out.
+            created_at: when they were made; None: now.
+
+        Returns:
+            One ref for each message given, in order.
+
+        Raises:
+            MessageError: one of them can't be stored; then none of them is.
+        """
+        return self._store(listed(messages), compact, format, created_at, whole=False)
+
+    def sync(
+        self, messages: Iterable[Given], *, compact: bool = True, format: str | None = None, created_at: datetime | None = None
+    ) -> list[MessageRef]:
+        """Take a whole transcript, or any part of it that reaches its end, and store only what is new.
+
+        Messages with ids are recognised by them, others by their content and order. What the engine itself rendered into
+        a context is recognised and left out. Where it can't be told what is new, messages are stored again rather than lost.
+
+        Returns:
+            Refs of the messages that were added.
+        """
+        return self._store(listed(messages), compact, format, created_at, whole=True)
+
+    def delete(self, message_ids: str | Sequence[str]) -> tuple[str, ...]:
+        """Take messages out of the view; with a tool call go its results. They stay in the store, marked as deleted.
+
+        Returns:
+            The ids of all messages that left the view.
+
+        Raises:
+            NotFoundError: one of them is not in the thread; then nothing is deleted.
+        """
+        ids = [message_ids] if isinstance(message_ids, str) else list(message_ids)
+        engine = self._engine
+        remake = engine.remaker(self._key)
+        return engine.database.write(lambda c: delete(c, self._key, engine.views, ids, remake, now=engine.now()))
+
+    def undo(self) -> bool:
+        """Take back the newest move made by hand: a compaction, a deletion. Messages appended since stay.
+
+        Returns:
+            False if there was nothing to take back.
+        """
+        engine = self._engine
+        remake = engine.remaker(self._key)
+        undone = engine.database.write(lambda c: undo(c, self._key, engine.views, remake, now=engine.now()))
+        return undone is not None
+
+    # Reading
+
+    def messages(self, start: int | None = None, stop: int | None = None, deleted: bool = False) -> list[Message]:
+        """Give messages verbatim, oldest first; a revision stands where its predecessor stood.
+
+        Args:
+            start: the first seq, from 1; inclusive.
+            stop: where to end; exclusive.
+            deleted: whether those that were deleted from the view or replaced are given too, marked.
+        """
+        engine = self._engine
+        with engine.database.read() as connection:
+            head = read_head(connection, self._key)
+            if head is None:
+                return []
+            view = engine.views.load(connection, self._key.namespace, head.view)
+            first, last = max(1, start or 1), head.next_seq if stop is None else min(stop, head.next_seq)
+            found = engine.reader.in_place_order(connection, self._key, first, last)
+        hidden = {seq for gone in view.hidden() for seq in gone}
+        marked = [replace(message, deleted=True) if message.seq in hidden else message for message in found]
+        return marked if deleted else [message for message in marked if not message.deleted]
+
+    def context(
+        self,
+        *,
+        overhead: int = 0,
+        reserve: int | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        profile: str | None = None,
+        format: str = "openai",
+    ) -> ActiveContext:
+        """Render the active context for one model call. Reads only.
+
+        Args:
+            overhead: tokens of what is sent beside it, such as a system prompt of yours.
+            reserve: tokens kept for the answer; None: as the engine's budget says.
+            tools: tool schemas that are sent beside it; they are counted as overhead.
+            profile: whose rules the messages must meet: ``openai``, ``anthropic`` or ``gemini``; None: the format's own.
+            format: ``openai`` or ``anthropic``: how the messages are written.
+
+        Raises:
+            ConfigError: the engine has neither window, model nor budget, or format or profile is unknown.
+        """
+        engine = self._engine
+        beside = overhead + count_tools(tools, engine.counter)
+        limits = self._limits(engine.require_budget().adjusted(overhead=beside, reserve=reserve))
+        rules = find_profile(profile or format.partition("/")[0])
+        with engine.database.read() as connection:
+            head = read_head(connection, self._key)
+            view = GENESIS if head is None else engine.views.load(connection, self._key.namespace, head.view)
+            return engine.builder.build(connection, self._key, head, view, limits=limits, profile=rules, format=versioned(format))
+
+    def grep(
+        self, pattern: str, *, mode: Mode = "exact", regex: bool = False, limit: int = 50, cursor: str | None = None
+    ) -> Page[Hit]:
+        """Search this thread; see ``Engine.grep``."""
+        return self._engine.grep(pattern, thread=self.id, mode=mode, regex=regex, limit=limit, cursor=cursor)
+
+    def expand(self, id: str, *, sources_only: bool = False, offset: int = 0, limit: int | None = None) -> list[Message]:
+        """Give the messages under a summary, or behind a message's id, verbatim and in order.
+
+        Args:
+            id: of a summary, or of a message.
+            sources_only: only what users said and tools answered, without what the assistant concluded.
+            offset: how many messages to leave out at the start; pages have neither gaps nor overlaps.
+            limit: how many messages to give at the most; None: all.
+
+        Raises:
+            NotFoundError: there is no such id in this thread.
+        """
+        engine = self._engine
+        with engine.database.read() as connection:
+            return expand(connection, self._key, engine.reader, id, sources_only=sources_only, offset=offset, limit=limit)
+
+    def describe(self, id: str) -> dict[str, Any]:
+        """Describe a summary or a message: kind, tokens, sources, parents, depth, completeness and more.
+
+        Raises:
+            NotFoundError: there is no such id in this thread.
+        """
+        engine = self._engine
+        with engine.database.read() as connection:
+            return describe(connection, self._key, engine.reader, id)
+
+    def views(self, limit: int | None = None) -> list[ViewRecord]:
+        """Give the views that the thread had, newest first: when and why each was swung in."""
+        with self._engine.database.read() as connection:
+            return [
+                ViewRecord(
+                    generation=move.generation,
+                    view=move.view.hex(),
+                    next_seq=move.next_seq,
+                    why=move.why,
+                    by_hand=move.by_hand,
+                    undoes=move.undoes,
+                    at=from_milliseconds(move.at),
+                )
+                for move in moves(connection, self._key, limit=limit)
+            ]
+
+    # Compacting
+
+    def compact(self, force: bool = False) -> CompactionResult:
+        """Compact now, down to the target, if the thread is above soft.
+
+        Args:
+            force: compact whatever can be, also below soft. Again on an unchanged thread it does nothing.
+
+        Raises:
+            ConfigError: the engine has neither window, model nor budget.
+            NotFoundError: there is no such thread.
+        """
+        self._must_exist()
+        budget = self._engine.require_budget()
+        return self._engine.compact(self._key, self._limits(budget), budget.fresh_tail, _FORCED if force else _BY_HAND)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until background compaction of this thread is idle; give whether that came about within ``timeout`` seconds."""
+        return self._engine.worker.wait(self._key, timeout)
+
+    def _store(
+        self, given: list[Given], compact: bool, format: str | None, created_at: datetime | None, *, whole: bool
+    ) -> list[MessageRef]:
+        if not given:
+            return []
+        engine, key = self._engine, self._key
+        own = stored_format(engine.database, key) if format is None else None
+        named = engine.drafter.format_for(given, format, own)
+        drafts = engine.drafter.draft(
+            given, format=named, detect=format is None, created_at=created_at, known=engine.knows_summary(key)
+        )
+        remake = engine.remaker(key)
+        action = sync if whole else ingest
+        done = engine.database.write(
+            lambda connection: action(connection, key, engine.views, drafts, remake, format=named, now=engine.now())
+        )
+        if compact and engine.budget is not None:
+            self._control(done, engine.budget)
+        return list(done.refs)
+
+    def _control(self, done: Ingested, budget: Budget) -> None:
+        """Run the control loop after an append."""
+        engine, key, limits = self._engine, self._key, self._limits(budget)
+        tokens = done.view.tokens(done.total_tokens)
+        if tokens <= limits.soft:
+            return
+        action = decide_action(tokens, limits, background=engine.background, undone=self._took_back_a_compaction())
+        if action == "background":
+            engine.worker.schedule(key, lambda: engine.compact(key, limits, budget.fresh_tail, _BACKGROUND))
+        elif action == "now":
+            engine.compact(key, limits, budget.fresh_tail, _AT_ONCE)
+
+    def _took_back_a_compaction(self) -> bool:
+        with self._engine.database.read() as connection:
+            newest = moves(connection, self._key, limit=1)
+        return bool(newest) and newest[0].why == "undo compaction"
+
+    def _limits(self, budget: Budget) -> Limits:
+        return budget.limits(self._engine.margin)
+
+    def _must_exist(self) -> None:
+        with self._engine.database.read() as connection:
+            if read_head(connection, self._key) is None:
+                raise NotFoundError(f"there is no thread {self.id}", hint="list them with threads()")
