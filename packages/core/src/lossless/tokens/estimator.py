@@ -26,7 +26,7 @@ _SHAPES: tuple[tuple[str, float], ...] = (
     *((before + _LOWER, 1.0) for before in "03. nc"),
     *((before + _UPPER, 1.0) for before in "03. nca"),
     # Words too long or too oddly spelled for one token: long ones, capitals, and letter runs that are no words at all.
-    (_LOWER * 6, 0.2),
+    (_LOWER * 6, 0.25),
     (_LOWER * 9, 0.5),
     (_LOWER * 24, 7.0),
     (_UPPER * 4, 0.9),
@@ -56,7 +56,8 @@ _RANGES: tuple[tuple[int, str, float], ...] = (
     (0x0020, _MARK, 0.0),  # ASCII; letters, digits and white space are set apart below
     (0x007F, _DENSE, 1.0),
     (0x00A0, _MARK, 0.5),  # Latin-1 signs
-    (0x00C0, _LOWER, 0.7),  # Latin letters with accents
+    (0x00C0, _LOWER, 0.7),  # Latin letters with accents of western Europe
+    (0x0100, _LOWER, 1.1),  # and of others
     (0x0250, _LOWER, 1.2),  # phonetic letters
     (0x0300, _LOWER, 1.6),  # combining accents
     (0x0370, _LOWER, 0.26),  # Greek
