@@ -51,13 +51,14 @@ class Engine:
         url: ``sqlite:///file.db``, or ``sqlite://`` in memory; None: ``$LOSSLESS_URL``, else ``sqlite:///lossless.db``.
         window: the model's context window in tokens.
         model: a known model instead of a window; it also chooses the tokenizer.
-        budget: thresholds in detail, instead of a window. Without window, model and budget, messages can be stored and searched, and a
-            context can't be asked for.
-        summarizer: writes summaries: a callable taking a ``SummarizeRequest`` and returning text, sync or async; None: what plugins
-            provide, else none: the policy extracts.
+        budget: thresholds in detail, instead of a window. Without window, model and budget, messages can be stored and searched,
+            and a context can't be asked for.
+        summarizer: writes summaries: a callable taking a ``SummarizeRequest`` and returning text, sync or async; None: what
+            plugins provide, else none: the policy extracts.
         policy: a policy's name, or a policy.
         namespace: the tenant; every query is scoped by it.
-        durability: ``full``: on the disk before an append returns; ``normal``: safe when the process dies, not when the machine does.
+        durability: ``full``: on the disk before an append returns; ``normal``: safe when the process dies, not when the machine
+            does.
         background: whether compaction above soft runs in the background.
         plugins: objects with ``lossless.hookimpl`` functions.
         load_plugins: whether plugins of installed packages are loaded.
@@ -105,6 +106,7 @@ class Engine:
         self.worker = Worker()
         self._turns: dict[ThreadKey, threading.Lock] = {}
         self._turns_guard = threading.Lock()
+        self._thread_formats: dict[ThreadKey, str] = {}
 
     def __enter__(self) -> Engine:
         return self
@@ -183,6 +185,16 @@ class Engine:
         soft = self.budget.limits(self.margin).soft if self.budget is not None else 20_000
         return lambda connection, seqs: self._compactor.remake(connection, key, list(seqs), soft)
 
+    def format_of(self, key: ThreadKey) -> str | None:
+        """Give the format that a thread was begun with, or None if it is not there."""
+        if key not in self._thread_formats:
+            with self.database.read() as connection:
+                head = read_head(connection, key)
+            if head is None:
+                return None
+            self._thread_formats[key] = head.format
+        return self._thread_formats[key]
+
     def knows_summary(self, key: ThreadKey) -> Callable[[str], bool]:
         """Give what tells whether a thread has a summary of an id."""
 
@@ -238,7 +250,8 @@ class Engine:
         found = find_model(model, self.plugins.models())
         if found is None:
             raise ConfigError(f"the model {model!r} is not known", hint="give window= as well, or a lossless_models plugin")
-        return Budget(window=found.window)
+        unusable = found.window - (found.max_input or found.window)
+        return Budget(window=found.window, reserve=max(unusable, Budget.usual_reserve(found.window)))
 
     def _policy(self, policy: str | Policy) -> Policy:
         if not isinstance(policy, str):

@@ -14,7 +14,7 @@ from lossless.context.budget import Budget, Limits
 from lossless.context.model import ActiveContext
 from lossless.dag.describing import describe, expand
 from lossless.dag.heads import moves, read_head
-from lossless.dag.ingest import Ingested, delete, ingest, stored_format, sync, undo
+from lossless.dag.ingest import Ingested, delete, ingest, sync, undo
 from lossless.dag.view import GENESIS
 from lossless.errors import NotFoundError
 from lossless.messages import Message, MessageRef, find_profile
@@ -38,7 +38,8 @@ _BACKGROUND = Effort(seconds=300, calls=24)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewRecord:
-    """A view that a thread had: since which generation, its address, how far the thread was, why it came, and which move it undid."""
+    """A view that a thread had: since which generation, its address, how far the thread was, why it came, and which move it
+    undid."""
 
     generation: int
     view: str
@@ -259,7 +260,7 @@ class Thread:
         if not given:
             return []
         engine, key = self._engine, self._key
-        own = stored_format(engine.database, key) if format is None else None
+        own = engine.format_of(key) if format is None else None
         named = engine.drafter.format_for(given, format, own)
         drafts = engine.drafter.draft(
             given, format=named, detect=format is None, created_at=created_at, known=engine.knows_summary(key)

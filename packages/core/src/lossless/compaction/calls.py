@@ -1,4 +1,4 @@
-"""Calling a summarizer: sync or async, from any thread, with or without a running event loop, and never for longer than allowed."""
+"""Calling a summarizer: sync or async, from any thread, with or without a running event loop, never for longer than allowed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class SummarizerError(Exception):
 def call_summarizer(summarizer: Summarizer, request: SummarizeRequest, timeout: float) -> str:
     """Call a summarizer on a thread of its own and give its text.
 
-    An async one runs on an event loop of its own there, so that the caller's loop, if it has one, is neither used nor blocked for longer
-    than the call. After ``timeout`` seconds the call is given up; what it may still return is dropped.
+    An async one runs on an event loop of its own there, so the caller's loop, if there is one, is not used. After ``timeout``
+    seconds the call is given up; what it may still return is dropped.
 
     Raises:
         SummarizerError: it raised, took too long, or returned no string.

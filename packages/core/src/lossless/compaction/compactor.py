@@ -1,7 +1,8 @@
 """The compactor: one operation from plan to promoted view, in two phases.
 
-Prepare reads, decides and calls models, holding no transaction; promote makes all new summaries and swings the head in one. A head that
-moved meanwhile gets the same splices made on its new view if their sources still stand there; else the preparation is dropped.
+Prepare reads, decides and calls models, holding no transaction; promote stores all new summaries and swings the head in one. If
+the head moved meanwhile, the same splices are made on its new view if their sources still stand there; else the preparation is
+dropped.
 """
 
 from __future__ import annotations

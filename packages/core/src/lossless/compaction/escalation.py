@@ -1,8 +1,8 @@
-"""Escalation: from a block to an accepted note in at most three levels. A sans-IO generator, driven by ``compaction.compactor``.
+"""Escalation: from a block to an accepted note in at most three levels. A sans-IO generator, driven by ``compaction.writing``.
 
-Level 1 asks for a normal note, level 2 for half of it as bullets, level 3 writes one without a model that is always shorter than what it
-replaces. A level is accepted only if its note is not blank, keeps or names what it must (its witness is not silent), and is strictly smaller
-than the block with everything that rendering adds.
+Level 1 asks for a normal note, level 2 for half of it as bullets, level 3 writes one without a model that is always shorter than
+what it replaces. A level is accepted only if its note is not blank, keeps or names what it must (its witness is not silent), and
+is strictly smaller than the block with everything that rendering adds.
 """
 
 from __future__ import annotations

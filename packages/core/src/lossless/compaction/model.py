@@ -16,8 +16,8 @@ class CompactionResult:
 
     Attributes:
         changed: whether the view changed and the change is durable.
-        status: ``done``: the target was reached; ``partial``: some was compacted, not all that should be; ``exhausted``: above hard,
-            and nothing more can be compacted; ``nothing``: there was nothing to compact.
+        status: ``done``: the target was reached; ``partial``: some was compacted, not all that should be; ``exhausted``: above
+            hard, and nothing more can be compacted; ``nothing``: there was nothing to compact.
         reason: in words; empty when done.
         tokens_before: tokens of the view before, ``tokens_after`` after.
         model_calls: how often the summarizer was called.

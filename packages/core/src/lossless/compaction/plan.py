@@ -1,7 +1,7 @@
 """Planning: what is compacted next. Pure; the survey that it decides on is read by ``lossless.compaction.survey``.
 
-A block is a contiguous run of a view: messages for a leaf, or summaries of one depth for a condensed one. Messages too few to be worth a leaf
-of their own, left over between summaries, are taken along when those are condensed, so that nothing stays for ever.
+A block is a contiguous run of a view: messages for a leaf, or summaries of one depth for a condensed one. Messages too few to be
+worth a leaf of their own, left over between summaries, are taken along when those are condensed, so that nothing stays for ever.
 """
 
 from __future__ import annotations

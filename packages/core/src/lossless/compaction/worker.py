@@ -20,7 +20,12 @@ class Worker:
     """Runs jobs one after the other. A job for a key that waits already replaces it; one for a key that runs is run once more."""
 
     def __init__(self) -> None:
-        self._start_afresh()
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._waiting: OrderedDict[Hashable, Callable[[], object]] = OrderedDict()
+        self._running: Hashable = None
+        self._alive = False
+        self._closed = False
 
     def schedule(self, key: Hashable, job: Callable[[], object]) -> None:
         """Run a job soon; never waits."""
@@ -78,12 +83,4 @@ class Worker:
     def _after_fork(self) -> None:
         """A forked child has no worker thread; what waited there is the parent's to do."""
         if self._pid != os.getpid():
-            self._start_afresh()
-
-    def _start_afresh(self) -> None:
-        self._pid = os.getpid()
-        self._changed = threading.Condition()
-        self._waiting: OrderedDict[Hashable, Callable[[], object]] = OrderedDict()
-        self._running: Hashable = None
-        self._alive: bool = False
-        self._closed: bool = False
+            self.__init__()  # type: ignore[misc]

@@ -81,7 +81,7 @@ class SummaryWriter:
     ) -> tuple[Summary | None, Outcome]:
         """Summarise a block; the summary is None when nothing shorter than the block came out."""
         depth = block.depth
-        frame = self._frame(block, sources, depth)
+        frame = self._frame(block, sources)
         sizes = targets(block.tokens, depth, frame, soft)
 
         def finished(note: Note, level: int, degraded: bool) -> Summary:
@@ -170,13 +170,13 @@ class SummaryWriter:
             id=summary_id(span, text),
             depth=block.depth,
             text=text,
-            items=tuple(_plain_dict(item) for item in note.items),
-            decisions=tuple(_plain_dict(decision) for decision in note.decisions),
+            items=tuple(asdict(item) for item in note.items),
+            decisions=tuple(asdict(decision) for decision in note.decisions),
             kept=note.kept,
             total=note.total,
             regime=note.regime,
             tokens=0,
-            **_extent(block, sources),
+            **_extent(sources),
             policy=self.policy.name,
             level=level,
             degraded=degraded,
@@ -185,13 +185,13 @@ class SummaryWriter:
         )
         return replace(summary, tokens=count_parts((Text(render_summary(summary)),), self._counter))
 
-    def _frame(self, block: Block, sources: Sources, depth: int) -> int:
+    def _frame(self, block: Block, sources: Sources) -> int:
         """Count what rendering adds to a note."""
         empty = Note(text="", kept=0, total=999, regime="partial_loud")
         return self._summary(block, sources, empty, level=1, degraded=False).tokens
 
 
-def _extent(block: Block, sources: Sources) -> dict[str, Any]:
+def _extent(sources: Sources) -> dict[str, Any]:
     """Give what a summary stands for: how many messages and tokens, from where to where, from when to when."""
     first: list[tuple[int, int]] = []
     last: list[tuple[int, int]] = []
@@ -246,7 +246,3 @@ def _pointer(sources: Sources) -> str:
 
 def _item(stored: dict[str, Any]) -> SourceItem:
     return SourceItem(**{**stored, "span": tuple(stored["span"]), "atoms": tuple(stored["atoms"])})
-
-
-def _plain_dict(value: SourceItem | Decision) -> dict[str, Any]:
-    return asdict(value)

@@ -71,9 +71,14 @@ class Budget:
         """Give the budget of one call: ``overhead`` comes on top, ``reserve`` instead."""
         return replace(self, overhead=self.overhead + overhead, reserve=self.reserve if reserve is None else reserve)
 
+    @staticmethod
+    def usual_reserve(window: int) -> int:
+        """Give what is kept for the answer unless something else is asked for, in tokens."""
+        return min(MAX_RESERVE, window // 4)
+
     def limits(self, margin: float = 0.01) -> Limits:
         """Work out the thresholds; ``margin`` stands where the budget names none."""
-        reserve = min(MAX_RESERVE, self.window // 4) if self.reserve is None else self.reserve
+        reserve = self.usual_reserve(self.window) if self.reserve is None else self.reserve
         share = self.margin if self.margin is not None else margin
         room = int((self.window - self.overhead - reserve) * (1 - share))
         hard = self.hard if self.hard is not None else max(0, room)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -13,7 +13,7 @@ from lossless.dag.segments import Raw, SummaryRef, Tail
 from lossless.dag.summaries import Summary, load_summaries
 from lossless.dag.view import View
 from lossless.store.keys import ThreadKey
-from lossless.store.read import Fact, facts_between, newest_facts, requests_before
+from lossless.store.read import Fact, facts_between, newest_facts, requests_before, unit_members
 
 __all__ = ["PINNED_ROLES", "Place", "Shown", "SummaryCache", "newest_messages", "newest_request", "pinned", "raw_ranges"]
 
@@ -89,19 +89,29 @@ def newest_request(connection: Connection, key: ThreadKey, view: View, next_seq:
 def newest_messages(
     connection: Connection, key: ThreadKey, view: View, next_seq: int, *, tokens: int, count: int | None = None
 ) -> list[tuple[Place, Fact]]:
-    """Give the newest messages that stand in the view as themselves, in view order, until they have ``tokens`` or are ``count``."""
-    found: list[tuple[Place, Fact]] = []
+    """Give the newest messages that stand in the view as themselves, in view order, until they have ``tokens`` or are ``count``.
+
+    The unit of the newest one is whole, however long it is.
+    """
+    ranges = list(raw_ranges(view, next_seq))
+    found: dict[Place, Fact] = {}
     spent = 0
-    for number, first, last in _reversed(raw_ranges(view, next_seq)):
+    for place, fact in _newest_first(connection, key, ranges):
+        if not found:
+            members = {member.seq: member for member in unit_members(connection, key, fact.unit)}
+            found = {(n, seq): members[seq] for n, first, last in ranges for seq in members if first <= seq <= last}
+            spent = sum(member.tokens for member in found.values())
+        elif place not in found:
+            found[place] = fact
+            spent += fact.tokens
+        if spent > tokens or (count is not None and len(found) >= count):
+            break
+    return sorted(found.items())
+
+
+def _newest_first(connection: Connection, key: ThreadKey, ranges: Sequence[tuple[int, int, int]]) -> Iterator[tuple[Place, Fact]]:
+    for number, first, last in reversed(ranges):
         while last >= first:
             for fact in newest_facts(connection, key, first, last, limit=_BATCH):
-                found.append(((number, fact.seq), fact))
-                spent += fact.tokens
-                if spent > tokens or (count is not None and len(found) >= count):
-                    return found[::-1]
+                yield (number, fact.seq), fact
             last -= _BATCH
-    return found[::-1]
-
-
-def _reversed(ranges: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    return list(ranges)[::-1]

@@ -1,7 +1,7 @@
 """Rendering what the engine itself writes into a context: summaries, the omission line, stubs.
 
-All of it is quoted, escaped, untrusted data (invariant 14): text inside a frame can't close it. It is deterministic: the same view gives the
-same bytes. Times have a fixed width, so that their token count doesn't depend on the clock.
+All of it is quoted, escaped, untrusted data (invariant 14): text inside a frame can't close it. It is deterministic: the same
+view gives the same bytes. Times have a fixed width, so that their token count doesn't depend on the clock.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def render_summary(summary: Summary) -> str:
 
 
 def is_rendered_summary(text: str) -> str | None:
-    """Give the id of the summary that a text is a rendered copy of, or None. Whether that summary exists is for the caller to check."""
+    """Give the id of the summary that a text is a rendered copy of, or None.
+
+    Whether that summary exists is for the caller to check.
+    """
     found = _FRAME.match(text)
     return found.group(1) if found is not None and text.rstrip().endswith(_FOOT) else None
 

@@ -1,7 +1,7 @@
 """Selection: which entries of a view are shown when a budget can't hold all of them. Pure; it reads and renders nothing.
 
-The order of preference: what is pinned and the newest request always; the newest units up to the fresh tail's share; the summaries, newest
-first; more units, newest first, without a gap. Everything else is named by one omission line (invariant 4).
+The order of preference: what is pinned and the newest request always; the newest units up to the fresh tail's share; the
+summaries, newest first; more units, newest first, without a gap. Everything else is named by one omission line (invariant 4).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ __all__ = ["Entry", "Selection", "select"]
 class Entry:
     """Something that could be shown: a message (``unit`` names its unit) or a summary (``unit`` is None).
 
-    ``place`` is its position in view order, ``tokens`` what it costs rendered, ``must`` whether it is pinned or the newest request.
+    ``place`` is its position in view order, ``tokens`` what it costs rendered, ``must`` whether it is pinned or the newest
+    request.
     """
 
     place: int

@@ -1,7 +1,7 @@
 """Squeezing: shortening the newest messages when even they alone can't fit. Pure.
 
-Tool results give way first, the longest first, then other texts; a message that a person sent is the last to be shortened. Each shortened
-text says what it is, how long it was and how to get it back.
+Tool results give way first, the longest first, then other texts; a message that a person sent is the last to be shortened. Each
+shortened text says what it is, how long it was and how to get it back.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 
 from lossless.context.rendering import stub_text
 from lossless.messages.model import Message
-from lossless.messages.parts import Call, Part, Result, Text
+from lossless.messages.parts import Call, Part, Result, Text, readable
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 
 __all__ = ["Stub", "squeeze"]
 
 _ROUNDS = 12
-_SHORTEST = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +26,11 @@ class Stub:
 
     parts: tuple[Part, ...]
     tokens: int
+
+    @property
+    def text(self) -> str:
+        """What a person would read of it."""
+        return readable(self.parts)
 
 
 def squeeze(messages: Sequence[Message], room: int, counter: TokenCounter) -> dict[int, Stub]:
@@ -54,7 +58,7 @@ def squeeze(messages: Sequence[Message], room: int, counter: TokenCounter) -> di
                     tokens = count_parts(parts, counter)
                     if tokens < message.tokens:
                         stubs[message.seq] = Stub(parts, tokens)
-            if characters <= _SHORTEST:
+            if characters <= 0:
                 break
             characters //= 2
     return stubs

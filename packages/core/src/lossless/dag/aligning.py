@@ -1,7 +1,8 @@
 """Aligning: which messages of a given transcript are new to a thread, when nothing but their content tells. Pure.
 
-What was given must be a part of what is stored, or run on from its end; the stored and the given part overlap in one piece. Where several
-overlaps are possible, the longest is taken. Where none is, all is new: ambiguity ends in visible duplication, never in loss.
+What was given must be a part of what is stored, or run on from its end; the stored and the given part overlap in one piece. Where
+several overlaps are possible, the longest is taken. Where none is, all is new: ambiguity ends in visible duplication, never in
+loss.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Editing a view: a message gives way to its revision, or to nothing, wherever it stands.
 
-Where it stood under a summary, the path is opened and the leaf is made again over what is left, so that no rendered summary still says what
-was removed. The replaced message stays in the view as a hidden range: every message of the thread is always in exactly one segment.
+Where it stood under a summary, the path is opened and the leaf is made again over what is left, so that no rendered summary still
+says what was removed. The replaced message stays in the view as a hidden range: every message of the thread is always in exactly
+one segment.
 """
 
 from __future__ import annotations

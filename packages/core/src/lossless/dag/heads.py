@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from lossless.dag.view import GENESIS, View, ViewStore
 from lossless.store.digests import EMPTY_CHAIN
 from lossless.store.keys import ThreadKey
+from lossless.store.prepared import Prepared
 from lossless.store.tables import HeadLogRow, HeadRow, ThreadRow
 
 __all__ = ["Head", "Move", "create_thread", "lock_head", "moves", "read_head", "swing"]
@@ -57,15 +58,16 @@ class Move:
     at: int
 
 
-_SELECT_HEAD = select(_HEAD, _THREAD.c.format).join(
-    _THREAD, (_THREAD.c.namespace == _HEAD.c.namespace) & (_THREAD.c.thread_id == _HEAD.c.thread_id)
+_SELECT_HEAD = Prepared(
+    select(_HEAD, _THREAD.c.format)
+    .join(_THREAD, (_THREAD.c.namespace == _HEAD.c.namespace) & (_THREAD.c.thread_id == _HEAD.c.thread_id))
+    .where(_HEAD.c.namespace == bindparam("namespace"), _HEAD.c.thread_id == bindparam("thread_id"))
 )
 
 
 def read_head(connection: Connection, key: ThreadKey) -> Head | None:
     """Give where a thread stands, or None if there is none."""
-    statement = _SELECT_HEAD.where(_HEAD.c.namespace == key.namespace, _HEAD.c.thread_id == key.thread_id)
-    row = connection.execute(statement).first()
+    row = _SELECT_HEAD.run(connection, {"namespace": key.namespace, "thread_id": key.thread_id}).first()
     if row is None:
         return None
     calls = tuple((call, seq) for call, seq in json.loads(row.open_calls)) if row.open_calls != "[]" else ()

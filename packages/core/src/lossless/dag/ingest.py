@@ -14,11 +14,10 @@ from lossless.dag.view import View, ViewStore
 from lossless.errors import NotFoundError
 from lossless.messages.model import MessageRef
 from lossless.store.append import Draft, Position, append
-from lossless.store.connection import Database
 from lossless.store.keys import ThreadKey
 from lossless.store.read import facts_of, seqs_of, unit_partners, visible_digests
 
-__all__ = ["Ingested", "delete", "ingest", "stored_format", "sync", "undo"]
+__all__ = ["Ingested", "delete", "ingest", "sync", "undo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +61,6 @@ def sync(
         done = ingest(connection, key, views, _new(connection, key, views, own), remake, format=format, now=now)
     first_new = done.next_seq - done.added
     return replace(done, refs=tuple(ref for ref in done.refs if ref.seq >= first_new))
-
-
-def stored_format(database: Database, key: ThreadKey) -> str | None:
-    """Give the format that a thread was begun with, or None if it is not there."""
-    with database.read() as connection:
-        head = read_head(connection, key)
-    return head.format if head is not None else None
 
 
 def delete(

@@ -1,7 +1,8 @@
 """Opening a path: replacing a summary by what it stands for, down to single messages, along the affected path only.
 
-Revision, removal, branching and erasure all need to change or cut inside a summary. The summary gives way to its children, the child that
-is meant to its own children, and the leaf to whatever the caller makes of its messages: depth times fan-in segments, and no model call.
+Revision, removal, branching and erasure all need to change or cut inside a summary. The summary gives way to its children, the
+child that is meant to its own children, and the leaf to whatever the caller makes of its messages: depth times fan-in segments,
+and no model call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Segments: what a view is made of.
 
-Each message of a thread is in exactly one segment of its view (invariant 3). A segment carries its own size in tokens, so that the
-size of a view needs no query; the last segment, the tail, is open-ended, so that an append never writes a view.
+Each message of a thread is in exactly one segment of its view (invariant 3). A segment carries its own size in tokens, so that
+the size of a view needs no query; the last segment, the tail, is open-ended, so that an append never writes a view.
 """
 
 from __future__ import annotations

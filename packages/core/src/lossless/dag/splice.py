@@ -1,7 +1,7 @@
 """Splicing: a summary takes the place of what it was made from, in whatever view stands now.
 
-Pure functions. A splice names its sources and not positions, so it can be made on the view it was prepared on, and again on another one in
-which its sources still stand together.
+Pure functions. A splice names its sources and not positions, so it can be made on the view it was prepared on, and again on
+another one in which its sources still stand together.
 """
 
 from __future__ import annotations

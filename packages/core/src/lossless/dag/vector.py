@@ -1,6 +1,7 @@
 """A persistent vector: an immutable list in chunks of at most 64, addressed by content, so that versions share their chunks.
 
-A list of up to 64 elements is one leaf node; longer lists are trees of such nodes. The address of a list is the digest of its root.
+A list of up to 64 elements is one leaf node; longer lists are trees of such nodes. The address of a list is the digest of its
+root.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.dialects.sqlite import insert
 
 from lossless.errors import CorruptError
+from lossless.store.prepared import Prepared
 from lossless.store.tables import NodeRow
 
 __all__ = ["FANOUT", "address", "load", "store"]
 
 FANOUT = 64
 _NODE = NodeRow.__table__  # type: ignore[attr-defined]
+
+_INSERT = Prepared(insert(_NODE).on_conflict_do_nothing())
+_SELECT = Prepared(select(_NODE.c.data).where(_NODE.c.namespace == bindparam("namespace"), _NODE.c.digest == bindparam("digest")))
 
 
 def address(elements: Sequence[Any]) -> bytes:
@@ -32,7 +37,7 @@ def store(connection: Connection, namespace: str, elements: Sequence[Any]) -> by
     """Store a list of JSON values, but for the nodes that are there already, and give its address (32 bytes)."""
     nodes = list(_nodes(elements))
     rows = [{"namespace": namespace, "digest": digest, "data": data} for digest, data in nodes]
-    connection.execute(insert(_NODE).on_conflict_do_nothing(), rows)
+    _INSERT.run_each(connection, rows)
     return nodes[-1][0]
 
 
@@ -64,7 +69,7 @@ def _nodes(elements: Sequence[Any]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _read_node(connection: Connection, namespace: str, digest: bytes) -> dict[str, Any]:
-    row = connection.execute(select(_NODE.c.data).where(_NODE.c.namespace == namespace, _NODE.c.digest == digest)).first()
+    row = _SELECT.run(connection, {"namespace": namespace, "digest": digest}).first()
     if row is None or hashlib.sha256(b"lossless node\0" + row.data).digest() != digest:
         raise CorruptError(f"a part of a view is missing or changed ({digest.hex()[:12]})", hint="run `lossless verify`")
     node: dict[str, Any] = json.loads(row.data)

@@ -43,7 +43,11 @@ class Report:
 
 
 def verify_namespace(connection: Connection, views: ViewStore, namespace: str, thread_id: str | None = None) -> Report:
-    """Verify one thread of a namespace, or all: payloads against digests and commitments, chains, seqs, token sums, coverage, keys."""
+    """Verify one thread of a namespace, or all.
+
+    Payloads are held against digests and commitments; chains, seqs, token sums and the head's counters are derived again; the
+    coverage of the view is counted. For all threads, foreign keys and the database file are checked, too.
+    """
     problems = _broken_keys(connection) if thread_id is None else []
     statement = select(_HEAD.c.thread_id).where(_HEAD.c.namespace == namespace).order_by(_HEAD.c.thread_id)
     if thread_id is not None:

@@ -29,8 +29,8 @@ _log = logging.getLogger("lossless")
 class Plugins:
     """The plugins of one engine.
 
-    What plugins provide (formats, policies, models, the counter) is collected when asked for the first time after a registration, and
-    kept in plain dicts, so that no hook is called on a hot path.
+    What plugins provide (formats, policies, models, the counter) is collected when asked for the first time after a registration,
+    and kept in plain dicts, so that no hook is called on a hot path.
     """
 
     def __init__(self, plugins: Iterable[object] = (), *, load: bool = True, builtins: Iterable[object] = ()) -> None:

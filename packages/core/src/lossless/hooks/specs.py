@@ -1,7 +1,7 @@
 """Hook specifications: what a plugin may do. Hooks are called with keyword arguments; take only those you need.
 
-A plugin is any object or module whose functions are marked with ``lossless.hookimpl``; of a class, give an instance. Hooks may run on the
-background thread, and several at once.
+A plugin is any object or module whose functions are marked with ``lossless.hookimpl``; of a class, give an instance. Hooks may
+run on the background thread, and several at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ hookimpl = pluggy.HookimplMarker("lossless")
 
 @hookspec(firstresult=True)
 def lossless_summarize(request: SummarizeRequest) -> str | None:
-    """Write a summary, or return None to leave it to the next plugin. Sync or async; an exception or a blank text counts as failed."""
+    """Write a summary, or return None to leave it to the next plugin.
+
+    Sync or async; an exception or a blank text counts as failed.
+    """
 
 
 @hookspec

@@ -1,14 +1,15 @@
 """Appending: drafts become rows, inside the caller's write transaction.
 
-A draft is a message made ready outside the transaction: encoded, read into parts, counted, analysed for search. In the transaction only
-what depends on the thread is decided: is it there already, is it a revision, which seq, unit and chain value does it get.
+A draft is a message made ready outside the transaction: encoded, read into parts, counted, analysed for search. In the
+transaction only what depends on the thread is decided: is it there already, is it a revision, which seq, unit and chain value
+does it get.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from lossless.messages.payload import decode
 from lossless.messages.units import Shape, UnitTracker
 from lossless.store.digests import chain_link, commitment
 from lossless.store.keys import ThreadKey
+from lossless.store.prepared import Prepared
 from lossless.store.search import index_documents
 from lossless.store.tables import BlobRow, HeadRow, MessageRow
 
@@ -29,7 +31,6 @@ _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _HEAD = HeadRow.__table__  # type: ignore[attr-defined]
 _OPEN_CALLS = 256  # calls that stay open for longer are taken for abandoned
-_LOOKUP = 400  # ids in one query; SQLite allows 32 766 bound values, smaller statements are cached better
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,12 +168,14 @@ def _insert(connection: Connection, key: ThreadKey, rows: list[dict[str, Any]], 
         {"namespace": key.namespace, "digest": draft.digest, "size": len(draft.data), "codec": "raw", "data": draft.data}
         for draft in drafts
     ]
-    connection.execute(upsert(_BLOB).on_conflict_do_nothing(), blobs)
-    connection.execute(insert(_MESSAGE), rows)
+    _INSERT_BLOB.run_each(connection, blobs)
+    _INSERT_MESSAGE.run_each(connection, rows)
     index_documents(connection, key, [(row["seq"], draft.terms) for row, draft in zip(rows, drafts, strict=True)])
 
 
-_ADVANCE = (
+_INSERT_BLOB = Prepared(upsert(_BLOB).on_conflict_do_nothing())
+_INSERT_MESSAGE = Prepared(insert(_MESSAGE))
+_ADVANCE = Prepared(
     update(_HEAD)
     .where(_HEAD.c.namespace == bindparam("key_namespace"), _HEAD.c.thread_id == bindparam("key_thread"))
     .values(
@@ -186,8 +189,8 @@ _ADVANCE = (
 
 
 def _advance(connection: Connection, key: ThreadKey, position: Position, now: int) -> None:
-    connection.execute(
-        _ADVANCE,
+    _ADVANCE.run(
+        connection,
         {
             "key_namespace": key.namespace,
             "key_thread": key.thread_id,
@@ -202,26 +205,33 @@ def _advance(connection: Connection, key: ThreadKey, position: Position, now: in
 
 def _known(connection: Connection, key: ThreadKey, position: Position, drafts: Sequence[Draft]) -> dict[str, _Known]:
     """Find the newest stored message of each id that the batch may touch, derived ids included."""
-    wanted = {draft.id for draft in drafts if draft.id is not None}
-    if len(wanted) < len(drafts):
-        wanted.update(f"m_{seq}" for seq in range(position.next_seq, position.next_seq + len(drafts)))
     found: dict[str, _Known] = {}
     if position.next_seq == 1:
         return found
-    columns = (_MESSAGE.c.id, _MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.unit, _MESSAGE.c.digest, _MESSAGE.c.format)
-    for ids in _chunks(sorted(wanted)):
-        statement = (
-            select(*columns)
-            .where(_MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.thread_id, _MESSAGE.c.id.in_(ids))
-            .order_by(_MESSAGE.c.seq)
-        )
-        for row in connection.execute(statement):
-            found[row.id] = _Known(row.seq, row.place, row.unit, row.digest, row.format)
+    wanted = {draft.id for draft in drafts if draft.id is not None}
+    if len(wanted) < len(drafts):
+        wanted.update(f"m_{seq}" for seq in range(position.next_seq, position.next_seq + len(drafts)))
+    identity = {"namespace": key.namespace, "thread_id": key.thread_id}
+    for id in wanted:
+        for row in _BY_ID.run(connection, {**identity, "id": id}):
+            found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format)
     return found
 
 
+_BY_ID = Prepared(
+    select(_MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.unit, _MESSAGE.c.digest, _MESSAGE.c.format)
+    .where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.id == bindparam("id"),
+    )
+    .order_by(_MESSAGE.c.seq)
+)
+
+
 def _repeated_ids(drafts: Sequence[Draft], known: dict[str, _Known]) -> set[str]:
-    """Find ids given several times in one batch whose last content is stored already: a replay that contains its own revisions."""
+    """Find ids given several times in one batch whose last content is stored already: a replay that contains its own
+    revisions."""
     last: dict[str, Draft] = {}
     several: set[str] = set()
     for draft in drafts:
@@ -251,8 +261,3 @@ def _derived_id(seq: int, known: dict[str, _Known]) -> str:
         variant += 1
         candidate = f"m_{seq}.{variant}"
     return candidate
-
-
-def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(ids), _LOOKUP):
-        yield ids[start : start + _LOOKUP]

@@ -35,7 +35,8 @@ def open_database(url: str, *, durability: Durability = "full", create: bool = T
 
     Args:
         url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``sqlite://`` (in memory).
-        durability: ``full``: a write is on the disk before it returns; ``normal``: it survives a crash of the process, not of the machine.
+        durability: ``full``: a write is on the disk before it returns; ``normal``: it survives a crash of the process, not of the
+            machine.
         create: whether an absent database is made.
 
     Raises:

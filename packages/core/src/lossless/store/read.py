@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, bindparam, literal_column, select
 
 from lossless.errors import CorruptError, NotFoundError
 from lossless.messages.formats import Format
@@ -17,6 +17,7 @@ from lossless.messages.parts import Opaque, Part
 from lossless.messages.payload import decode
 from lossless.store.digests import blob_digest
 from lossless.store.keys import ThreadKey
+from lossless.store.prepared import Prepared
 from lossless.store.tables import BlobRow, MessageRow
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "newest_facts",
     "requests_before",
     "seqs_of",
+    "unit_members",
     "unit_partners",
     "visible_digests",
 ]
@@ -51,8 +53,17 @@ _FULL = select(
     _BLOB.c.data,
 ).join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest), isouter=True)
 
+_BETWEEN = Prepared(
+    _FULL.where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
+    ).order_by(_MESSAGE.c.seq)
+)
+
 Fact = Row[Any]
-"""The facts of a message that decisions are made from, without its payload: seq, id, role, tokens, unit, place, request, injected."""
+"""The facts of a message that decisions are made from, without its payload: seq, id, role, tokens, unit, place, request,
+injected."""
 
 _FACTS = select(
     _MESSAGE.c.seq,
@@ -88,8 +99,8 @@ class MessageReader:
             return [known[seq] for seq in range(first, last + 1)]
         # One query for the part that is not in memory: as a rule the newest messages.
         missing = [seq for seq in range(first, last + 1) if seq not in known]
-        statement = _FULL.where(_of(key), _MESSAGE.c.seq.between(missing[0], missing[-1])).order_by(_MESSAGE.c.seq)
-        for row in connection.execute(statement):
+        wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": missing[0], "last": missing[-1]}
+        for row in _BETWEEN.run(connection, wanted):
             if row.seq not in known:
                 known[row.seq] = self._message(key, row)
         return [known[seq] for seq in range(first, last + 1) if seq in known]
@@ -191,8 +202,14 @@ def facts_of(connection: Connection, key: ThreadKey, seqs: Sequence[int]) -> lis
 
 def requests_before(connection: Connection, key: ThreadKey, before: int, *, limit: int) -> list[Fact]:
     """Read the facts of the newest messages that a person sent, with a seq below ``before``, newest first."""
-    statement = _FACTS.where(_of(key), _MESSAGE.c.seq < before, _MESSAGE.c.request == 1)
+    # A bound 1 would keep SQLite from using the partial index over requests.
+    statement = _FACTS.where(_of(key), _MESSAGE.c.seq < before, _MESSAGE.c.request == literal_column("1"))
     return list(connection.execute(statement.order_by(_MESSAGE.c.seq.desc()).limit(limit)))
+
+
+def unit_members(connection: Connection, key: ThreadKey, unit: int) -> list[Fact]:
+    """Read the facts of all messages of a unit, in storage order."""
+    return [*facts_of(connection, key, [unit]), *unit_partners(connection, key, unit)]
 
 
 def unit_partners(connection: Connection, key: ThreadKey, unit: int) -> list[Fact]:

@@ -1,8 +1,8 @@
 """Search: exact substrings, words and regular expressions, complete or with a cursor to go on.
 
-The index is a contentless FTS5 table over the tokens of ``lossless.store.analyzer``, scoped by tokens for namespace and thread. It only
-narrows down: exact and regular-expression hits are verified against the message itself. A substring that may begin and end inside
-longer tokens can't be narrowed down; then the messages themselves are scanned, newest first, within a limit of rows.
+The index is a contentless FTS5 table over the tokens of ``lossless.store.analyzer``, scoped by tokens for namespace and thread.
+It only narrows down: exact and regular-expression hits are verified against the message itself. A substring that may begin and
+end inside longer tokens can't be narrowed down; then the messages themselves are scanned, newest first, within a limit of rows.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal
 
 import regex
@@ -23,6 +24,7 @@ from lossless.messages.parts import searchable
 from lossless.store.analyzer import parse_words, query_tokens, to_fts5
 from lossless.store.keys import Reach, ThreadKey
 from lossless.store.pages import Page, read_cursor, write_cursor
+from lossless.store.prepared import Prepared
 from lossless.store.read import MessageReader
 from lossless.store.tables import BlobRow, MessageRow, SearchDocRow
 
@@ -44,6 +46,10 @@ _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 
 
+_LAST_DOCUMENT = Prepared(select(func.max(_DOC.c.docid)))
+_INSERT_DOCUMENT = Prepared(insert(_DOC))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A message that was found. ``summary_id``: the summary that covers it in its thread's view, or None."""
@@ -63,17 +69,15 @@ Matcher = Callable[[Message], "int | None"]
 
 def index_documents(connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
     """Index messages given as (seq, tokens with spaces between)."""
-    last = connection.execute(select(func.max(_DOC.c.docid))).scalar() or 0
+    last = _LAST_DOCUMENT.run(connection, {}).scalar() or 0
     scope = f"{_scope_token(key.namespace)} {_scope_token(key.namespace, key.thread_id)}"
     rows = [
         {"docid": last + offset, "namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
         for offset, (seq, _terms) in enumerate(documents, start=1)
     ]
-    connection.execute(insert(_DOC), rows)
-    connection.exec_driver_sql(
-        "INSERT INTO lossless_search (rowid, scope, body) VALUES (?, ?, ?)",
-        [(last + offset, scope, terms) for offset, (_seq, terms) in enumerate(documents, start=1)],
-    )
+    _INSERT_DOCUMENT.run_each(connection, rows)
+    terms = [(row["docid"], scope, body) for row, (_seq, body) in zip(rows, documents, strict=True)]
+    connection.exec_driver_sql("INSERT INTO lossless_search (rowid, scope, body) VALUES (?, ?, ?)", terms)
 
 
 def search(
@@ -98,7 +102,8 @@ def search(
         cursor: where an earlier page ended.
 
     Raises:
-        QueryError: unknown mode, a regular expression that can't be read or runs for longer than ``REGEX_SECONDS``, a foreign cursor.
+        QueryError: unknown mode, a regular expression that can't be read or runs for longer than ``REGEX_SECONDS``, a foreign
+            cursor.
     """
     limit = max(1, limit)
     if not pattern or reach.threads == ():
@@ -123,8 +128,9 @@ def _words(
     offset = int(state[0]) if state else 0
     rows = connection.execute(
         text(
-            "SELECT d.namespace, d.thread_id, d.seq FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
-            "WHERE lossless_search MATCH :query AND d.namespace = :namespace ORDER BY rank, d.docid DESC LIMIT :limit OFFSET :offset"
+            "SELECT d.thread_id, d.seq FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
+            "WHERE lossless_search MATCH :query AND d.namespace = :namespace "
+            "ORDER BY rank, d.docid DESC LIMIT :limit OFFSET :offset"
         ),
         {"query": _scoped(reach, expression), "namespace": reach.namespace, "limit": limit + 1, "offset": offset},
     ).all()
@@ -168,7 +174,8 @@ def _narrowed(
     below = int(state[1]) if state else 2**62
     rows = connection.execute(
         text(
-            "SELECT d.docid, d.thread_id, d.seq FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
+            "SELECT d.docid, d.thread_id, d.seq FROM lossless_search "
+            "JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
             "WHERE lossless_search MATCH :query AND lossless_search.rowid < :below AND d.namespace = :namespace "
             "ORDER BY lossless_search.rowid DESC"
         ),
@@ -316,6 +323,7 @@ def _hit(message: Message, place: int) -> Hit:
     )
 
 
+@lru_cache(maxsize=4096)
 def _scope_token(*names: str) -> str:
     return "s" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:24]
 

@@ -96,9 +96,9 @@ class MessageRow(_Base, table=True):
     """One immutable entry of a thread.
 
     ``commitment`` is a salted hash of the payload, ``chain`` runs over the thread's commitments, ``total_tokens`` is the sum of
-    ``tokens`` up to here (so that the size of a range is one subtraction), ``unit`` names its unit by the seq of that unit's first message (a
-    revision keeps its predecessor's),
-    ``place`` the seq of the message that it stands for after revisions, ``request`` whether a person sent it.
+    ``tokens`` up to here (so that the size of a range is one subtraction), ``unit`` names its unit by the seq of that unit's
+    first message (a revision keeps its predecessor's), ``place`` the seq of the message that it stands for after revisions,
+    ``request`` whether a person sent it.
     """
 
     __tablename__ = "lossless_message"

@@ -1,10 +1,10 @@
 """Well-known models and the size of their context windows.
 
-The windows and limits are those that the vendors document: OpenAI's model pages (and, for GPT-5 and later, the limit on the input
-alone that comes with them), Anthropic's models overview, Google's Gemini API model pages, Meta's model cards, Mistral's models
-overview, Alibaba's Model Studio and the Qwen model cards, DeepSeek's API documentation; as of 2026. Where a name has stood for
-versions of different size, or a vendor gives one figure for the weights and another for its service, the smaller one is taken.
-Prices change too often to be kept here; plugins can give them.
+The figures are meant to be those of the vendors: OpenAI's model pages (for GPT-5 and later with the limit on the input alone),
+Anthropic's models overview, Google's Gemini API pages, Meta's model cards, Mistral's overview, Alibaba's Model Studio and
+DeepSeek's API documentation. Not every one was checked at its vendor's; newer entries come from public catalogues of models, as
+of 2026. Where a name has stood for versions of different size, or figures differ, the smaller one is taken. Prices change too
+often to be kept here; plugins can give them, and other windows.
 """
 
 from __future__ import annotations

@@ -1,0 +1,92 @@
+"""Fitting: choosing and, as the last resort, shortening what is shown when a budget can't hold the view."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from lossless.context.entries import Place, newest_messages, newest_request, pinned
+from lossless.context.pieces import Piece, Scene, message_piece, omission_piece, stub_piece, summary_piece
+from lossless.context.selection import Entry, select
+from lossless.context.squeezing import squeeze
+
+__all__ = ["Chosen", "everything", "fit"]
+
+_OMISSION_ROOM = 64
+"""Tokens kept for the omission line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Pieces to be shown, in view order; how many messages they represent; and why something had to be shortened, if so."""
+
+    pieces: list[Piece]
+    represented: int
+    reason: str = ""
+
+
+def everything(scene: Scene) -> Chosen:
+    """Show the whole view."""
+    refs, ranges = scene.refs(), scene.ranges()
+    shown = scene.shown([ref.id for ref in refs.values()])
+    pieces: list[Piece] = []
+    for number in range(len(scene.view.segments)):
+        if (number, 0) in refs:
+            ref = refs[number, 0]
+            pieces.append(summary_piece(shown[ref.id], ref))
+        elif number in ranges:
+            pieces.extend([message_piece(message, scene.format) for message in scene.messages(*ranges[number])])
+    return Chosen(pieces, scene.view.messages(scene.next_seq))
+
+
+def fit(scene: Scene, room: int, tail: int) -> Chosen:
+    """Show what fits into ``room`` tokens; ``tail`` is the fresh tail's share."""
+    place = (scene.connection, scene.key, scene.view, scene.next_seq)
+    pins = dict(pinned(*place))
+    request = newest_request(*place)
+    must = pins | (dict([request]) if request is not None else {})
+    facts = must | dict(newest_messages(*place, tokens=room))
+    refs = scene.refs()
+    places = sorted([*facts, *refs])
+    entries = [
+        Entry(number, refs[place].tokens)
+        if place in refs
+        else Entry(number, facts[place].tokens, facts[place].unit, place in must)
+        for number, place in enumerate(places)
+    ]
+    left = room - _OMISSION_ROOM
+    chosen = select(entries, left, tail)
+    shown = {places[number] for number in chosen.shown}
+    pieces = _pieces(scene, shown)
+    reason = ""
+    if chosen.unfit or sum(piece.item.tokens for piece in pieces.values()) > left:
+        newest = shown.union(places[number] for number in chosen.unfit)
+        forced = [place for place in sorted(newest) if place in facts and place not in pins]
+        pieces, reason = _squeezed(scene, forced, pieces, left)
+    represented = sum(refs[place].messages if place in refs else 1 for place in pieces)
+    missing = omission_piece(scene, set(pieces))
+    if missing is not None:
+        pieces = pieces | dict([missing])
+    return Chosen([pieces[place] for place in sorted(pieces)], represented, reason)
+
+
+def _pieces(scene: Scene, places: Collection[Place]) -> dict[Place, Piece]:
+    refs = {place: ref for place, ref in scene.refs().items() if place in places}
+    shown = scene.shown([ref.id for ref in refs.values()])
+    raw = [place for place in places if place not in refs]
+    made = {place: summary_piece(shown[ref.id], ref) for place, ref in refs.items()}
+    messages = zip(raw, scene.messages_at(raw), strict=True)
+    return made | {place: message_piece(message, scene.format) for place, message in messages}
+
+
+def _squeezed(scene: Scene, forced: Sequence[Place], pieces: Mapping[Place, Piece], room: int) -> tuple[dict[Place, Piece], str]:
+    """Shorten the newest unit and the newest request until they fit beside what is pinned."""
+    messages = scene.messages_at(forced)
+    kept = {place: piece for place, piece in pieces.items() if place not in forced}
+    stubs = squeeze(messages, room - sum(piece.item.tokens for piece in kept.values()), scene.counter)
+    for place, message in zip(forced, messages, strict=True):
+        stub = stubs.get(message.seq)
+        kept[place] = message_piece(message, scene.format) if stub is None else stub_piece(message, stub)
+    largest = max(messages, key=lambda message: message.tokens, default=None)
+    named = f"message {largest.id} has {largest.tokens} tokens" if largest is not None else "what is pinned is too long"
+    return kept, f"{named}, and {max(room, 0)} are left for everything"
