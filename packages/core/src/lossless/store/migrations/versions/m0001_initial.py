@@ -12,14 +12,16 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-
 APPEND_ONLY = ("thread", "blob", "message", "node", "head_log", "summary", "summary_message", "summary_child")
 
 
 def upgrade() -> None:
     """Create the tables, the triggers that keep them append-only, and the search index."""
-    _create_tables()
+    _create_content()
+    _create_messages()
+    _create_heads()
+    _create_summaries()
+    _create_search()
     for table in APPEND_ONLY:
         for verb in ("UPDATE", "DELETE"):
             op.execute(
@@ -29,121 +31,64 @@ def upgrade() -> None:
     op.execute("CREATE VIRTUAL TABLE lossless_search USING fts5(scope, body, content='', detail=full, tokenize='ascii')")
 
 
-def _create_tables() -> None:
+def _create_content() -> None:
+    """Blobs, nodes of persistent vectors, and threads."""
     op.create_table(
         "lossless_blob",
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("digest", sa.LargeBinary(), nullable=False),
-        sa.Column("size", BIG, nullable=False),
-        sa.Column("codec", sa.Text(), nullable=False),
-        sa.Column("data", sa.LargeBinary(), nullable=False),
+        _text("namespace"),
+        _bytes("digest"),
+        _int("size"),
+        _text("codec"),
+        _bytes("data"),
         sa.PrimaryKeyConstraint("namespace", "digest"),
         sqlite_strict=True,
     )
     op.create_table(
         "lossless_node",
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("digest", sa.LargeBinary(), nullable=False),
-        sa.Column("data", sa.LargeBinary(), nullable=False),
+        _text("namespace"),
+        _bytes("digest"),
+        _bytes("data"),
         sa.PrimaryKeyConstraint("namespace", "digest"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
     op.create_table(
-        "lossless_search_doc",
-        sa.Column("docid", BIG, nullable=False),
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("thread_id", sa.Text(), nullable=False),
-        sa.Column("seq", BIG, nullable=False),
-        sa.PrimaryKeyConstraint("docid"),
-        sqlite_strict=True,
-    )
-    op.create_index("lossless_search_doc_message", "lossless_search_doc", ["namespace", "thread_id", "seq"], unique=True)
-    op.create_table(
         "lossless_thread",
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("thread_id", sa.Text(), nullable=False),
-        sa.Column("format", sa.Text(), nullable=False),
-        sa.Column("created_at", BIG, nullable=False),
+        _text("namespace"),
+        _text("thread_id"),
+        _text("format"),
+        _int("created_at"),
         sa.PrimaryKeyConstraint("namespace", "thread_id"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
-    op.create_table(
-        "lossless_head",
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("thread_id", sa.Text(), nullable=False),
-        sa.Column("view", sa.LargeBinary(), nullable=False),
-        sa.Column("generation", BIG, nullable=False),
-        sa.Column("next_seq", BIG, nullable=False),
-        sa.Column("total_tokens", BIG, nullable=False),
-        sa.Column("chain", sa.LargeBinary(), nullable=False),
-        sa.Column("open_calls", sa.Text(), nullable=False),
-        sa.Column("updated_at", BIG, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["namespace", "thread_id"],
-            ["lossless_thread.namespace", "lossless_thread.thread_id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["namespace", "view"],
-            ["lossless_node.namespace", "lossless_node.digest"],
-        ),
-        sa.PrimaryKeyConstraint("namespace", "thread_id"),
-        sqlite_strict=True,
-        sqlite_with_rowid=False,
-    )
-    op.create_table(
-        "lossless_head_log",
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("thread_id", sa.Text(), nullable=False),
-        sa.Column("generation", BIG, nullable=False),
-        sa.Column("view", sa.LargeBinary(), nullable=False),
-        sa.Column("next_seq", BIG, nullable=False),
-        sa.Column("why", sa.Text(), nullable=False),
-        sa.Column("by_hand", BIG, nullable=False),
-        sa.Column("undoes", BIG, nullable=True),
-        sa.Column("at", BIG, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["namespace", "thread_id"],
-            ["lossless_thread.namespace", "lossless_thread.thread_id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["namespace", "view"],
-            ["lossless_node.namespace", "lossless_node.digest"],
-        ),
-        sa.PrimaryKeyConstraint("namespace", "thread_id", "generation"),
-        sqlite_strict=True,
-        sqlite_with_rowid=False,
-    )
+
+
+def _create_messages() -> None:
+    """Messages, and the indexes that decisions are read from."""
     op.create_table(
         "lossless_message",
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("thread_id", sa.Text(), nullable=False),
-        sa.Column("seq", BIG, nullable=False),
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("role", sa.Text(), nullable=False),
-        sa.Column("format", sa.Text(), nullable=False),
-        sa.Column("digest", sa.LargeBinary(), nullable=True),
-        sa.Column("salt", sa.LargeBinary(), nullable=True),
-        sa.Column("commitment", sa.LargeBinary(), nullable=False),
-        sa.Column("chain", sa.LargeBinary(), nullable=False),
-        sa.Column("tokens", BIG, nullable=False),
-        sa.Column("exact", BIG, nullable=False),
-        sa.Column("total_tokens", BIG, nullable=False),
-        sa.Column("unit", BIG, nullable=False),
-        sa.Column("place", BIG, nullable=False),
-        sa.Column("revises", BIG, nullable=True),
-        sa.Column("request", BIG, nullable=False),
-        sa.Column("injected", BIG, nullable=False),
-        sa.Column("created_at", BIG, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["namespace", "digest"],
-            ["lossless_blob.namespace", "lossless_blob.digest"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["namespace", "thread_id"],
-            ["lossless_thread.namespace", "lossless_thread.thread_id"],
-        ),
+        _text("namespace"),
+        _text("thread_id"),
+        _int("seq"),
+        _text("id"),
+        _text("role"),
+        _text("format"),
+        _bytes("digest", nullable=True),
+        _bytes("salt", nullable=True),
+        _bytes("commitment"),
+        _bytes("chain"),
+        _int("tokens"),
+        _int("exact"),
+        _int("total_tokens"),
+        _int("unit"),
+        _int("place"),
+        _int("revises", nullable=True),
+        _int("request"),
+        _int("injected"),
+        _int("created_at"),
+        sa.ForeignKeyConstraint(["namespace", "digest"], ["lossless_blob.namespace", "lossless_blob.digest"]),
+        sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id", "seq"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
@@ -173,34 +118,73 @@ def _create_tables() -> None:
         sqlite_where=sa.text("unit < seq"),
         postgresql_where=sa.text("unit < seq"),
     )
+
+
+def _create_heads() -> None:
+    """Heads and the log of their moves."""
+    op.create_table(
+        "lossless_head",
+        _text("namespace"),
+        _text("thread_id"),
+        _bytes("view"),
+        _int("generation"),
+        _int("next_seq"),
+        _int("total_tokens"),
+        _bytes("chain"),
+        _text("open_calls"),
+        _int("updated_at"),
+        sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
+        sa.ForeignKeyConstraint(["namespace", "view"], ["lossless_node.namespace", "lossless_node.digest"]),
+        sa.PrimaryKeyConstraint("namespace", "thread_id"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "lossless_head_log",
+        _text("namespace"),
+        _text("thread_id"),
+        _int("generation"),
+        _bytes("view"),
+        _int("next_seq"),
+        _text("why"),
+        _int("by_hand"),
+        _int("undoes", nullable=True),
+        _int("at"),
+        sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
+        sa.ForeignKeyConstraint(["namespace", "view"], ["lossless_node.namespace", "lossless_node.digest"]),
+        sa.PrimaryKeyConstraint("namespace", "thread_id", "generation"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+
+
+def _create_summaries() -> None:
+    """Summaries and their sources."""
     op.create_table(
         "lossless_summary",
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("thread_id", sa.Text(), nullable=False),
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("depth", BIG, nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("note", sa.Text(), nullable=False),
-        sa.Column("kept", BIG, nullable=False),
-        sa.Column("total", BIG, nullable=False),
-        sa.Column("regime", sa.Text(), nullable=False),
-        sa.Column("tokens", BIG, nullable=False),
-        sa.Column("source_tokens", BIG, nullable=False),
-        sa.Column("messages", BIG, nullable=False),
-        sa.Column("first_seq", BIG, nullable=False),
-        sa.Column("last_seq", BIG, nullable=False),
-        sa.Column("earliest_at", BIG, nullable=False),
-        sa.Column("latest_at", BIG, nullable=False),
-        sa.Column("policy", sa.Text(), nullable=False),
-        sa.Column("level", BIG, nullable=False),
-        sa.Column("degraded", BIG, nullable=False),
-        sa.Column("span_key", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", BIG, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["namespace", "thread_id"],
-            ["lossless_thread.namespace", "lossless_thread.thread_id"],
-        ),
+        _text("namespace"),
+        _text("thread_id"),
+        _text("id"),
+        _text("kind"),
+        _int("depth"),
+        _text("text"),
+        _text("note"),
+        _int("kept"),
+        _int("total"),
+        _text("regime"),
+        _int("tokens"),
+        _int("source_tokens"),
+        _int("messages"),
+        _int("first_seq"),
+        _int("last_seq"),
+        _int("earliest_at"),
+        _int("latest_at"),
+        _text("policy"),
+        _int("level"),
+        _int("degraded"),
+        _bytes("span_key"),
+        _int("created_at"),
+        sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id", "id"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
@@ -208,11 +192,11 @@ def _create_tables() -> None:
     op.create_index("lossless_summary_span", "lossless_summary", ["namespace", "thread_id", "span_key"], unique=False)
     op.create_table(
         "lossless_summary_child",
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("thread_id", sa.Text(), nullable=False),
-        sa.Column("summary_id", sa.Text(), nullable=False),
-        sa.Column("ordinal", BIG, nullable=False),
-        sa.Column("child_id", sa.Text(), nullable=False),
+        _text("namespace"),
+        _text("thread_id"),
+        _text("summary_id"),
+        _int("ordinal"),
+        _text("child_id"),
         sa.ForeignKeyConstraint(
             ["namespace", "thread_id", "child_id"],
             ["lossless_summary.namespace", "lossless_summary.thread_id", "lossless_summary.id"],
@@ -233,11 +217,11 @@ def _create_tables() -> None:
     )
     op.create_table(
         "lossless_summary_message",
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("thread_id", sa.Text(), nullable=False),
-        sa.Column("summary_id", sa.Text(), nullable=False),
-        sa.Column("ordinal", BIG, nullable=False),
-        sa.Column("seq", BIG, nullable=False),
+        _text("namespace"),
+        _text("thread_id"),
+        _text("summary_id"),
+        _int("ordinal"),
+        _int("seq"),
         sa.ForeignKeyConstraint(
             ["namespace", "thread_id", "seq"],
             ["lossless_message.namespace", "lossless_message.thread_id", "lossless_message.seq"],
@@ -253,3 +237,29 @@ def _create_tables() -> None:
     op.create_index(
         "lossless_summary_message_seq", "lossless_summary_message", ["namespace", "thread_id", "seq", "summary_id"], unique=False
     )
+
+
+def _create_search() -> None:
+    """Which message a document of the search index is."""
+    op.create_table(
+        "lossless_search_doc",
+        _int("docid"),
+        _text("namespace"),
+        _text("thread_id"),
+        _int("seq"),
+        sa.PrimaryKeyConstraint("docid"),
+        sqlite_strict=True,
+    )
+    op.create_index("lossless_search_doc_message", "lossless_search_doc", ["namespace", "thread_id", "seq"], unique=True)
+
+
+def _text(name: str) -> sa.Column[str]:
+    return sa.Column(name, sa.Text(), nullable=False)
+
+
+def _int(name: str, *, nullable: bool = False) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=nullable)
+
+
+def _bytes(name: str, *, nullable: bool = False) -> sa.Column[bytes]:
+    return sa.Column(name, sa.LargeBinary(), nullable=nullable)
