@@ -21,6 +21,7 @@ def upgrade() -> None:
     _create_messages()
     _create_heads()
     _create_summaries()
+    _create_lineage()
     _create_search()
     for table in APPEND_ONLY:
         for verb in ("UPDATE", "DELETE"):
@@ -159,7 +160,7 @@ def _create_heads() -> None:
 
 
 def _create_summaries() -> None:
-    """Summaries and their sources."""
+    """Summaries."""
     op.create_table(
         "lossless_summary",
         _text("namespace"),
@@ -190,6 +191,10 @@ def _create_summaries() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("lossless_summary_span", "lossless_summary", ["namespace", "thread_id", "span_key"], unique=False)
+
+
+def _create_lineage() -> None:
+    """What summaries were made from."""
     op.create_table(
         "lossless_summary_child",
         _text("namespace"),
