@@ -252,7 +252,7 @@ def _has_lines(path: Path) -> bool:
     if not more.strip():
         return not whole and ".json" not in suffixes
     fault = _fault_place(first)
-    if fault is None or fault < len(first.rstrip()) - 1:
+    if fault is None or fault < len(first.rstrip()):
         return True
     second = more.lstrip().partition("\n")[0]
     return _fault_place(first + second) == len(first)  # else the second line goes on with what the first began
