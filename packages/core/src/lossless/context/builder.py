@@ -11,7 +11,7 @@ from lossless.context.budget import Limits
 from lossless.context.entries import SummaryCache
 from lossless.context.fitting import Chosen, everything, fit
 from lossless.context.model import ActiveContext
-from lossless.context.pieces import Piece, Scene
+from lossless.context.pieces import Piece, PieceCache, Scene
 from lossless.dag.heads import Head
 from lossless.dag.view import View
 from lossless.errors import ConfigError
@@ -35,6 +35,7 @@ class ContextBuilder:
     ) -> None:
         self._reader = reader
         self._summaries = summaries
+        self._pieces = PieceCache()
         self._counter = counter
         self._formats = formats
 
@@ -64,6 +65,7 @@ class ContextBuilder:
             next_seq=head.next_seq if head is not None else 1,
             format=format,
             reader=self._reader,
+            pieces=self._pieces,
             summaries=self._summaries,
             counter=self._counter,
         )
@@ -112,8 +114,4 @@ class ContextBuilder:
 
 
 def _hash(address: bytes, pieces: Sequence[Piece]) -> str:
-    running = hashlib.sha256(b"lossless context\0" + address)
-    for piece in pieces:
-        named = f"{piece.item.kind}\0{piece.item.id}\0{len(piece.content)}\0"
-        running.update(named.encode("utf-8", "surrogatepass") + piece.content)
-    return running.hexdigest()
+    return hashlib.sha256(b"lossless context\0" + address + b"".join([piece.mark for piece in pieces])).hexdigest()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lossless.context.entries import Place, newest_messages, newest_request, pinned
-from lossless.context.pieces import Piece, Scene, message_piece, omission_piece, stub_piece, summary_piece
+from lossless.context.pieces import Piece, Scene, omission_piece, stub_piece, summary_piece
 from lossless.context.selection import Entry, select
 from lossless.context.squeezing import squeeze
 
@@ -35,7 +35,7 @@ def everything(scene: Scene) -> Chosen:
             ref = refs[number, 0]
             pieces.append(summary_piece(shown[ref.id], ref))
         elif number in ranges:
-            pieces.extend([message_piece(message, scene.format) for message in scene.messages(*ranges[number])])
+            pieces.extend(scene.messages(*ranges[number]))
     return Chosen(pieces, scene.view.messages(scene.next_seq))
 
 
@@ -76,7 +76,7 @@ def _pieces(scene: Scene, places: Collection[Place]) -> dict[Place, Piece]:
     raw = [place for place in places if place not in refs]
     made = {place: summary_piece(shown[ref.id], ref) for place, ref in refs.items()}
     messages = zip(raw, scene.messages_at(raw), strict=True)
-    return made | {place: message_piece(message, scene.format) for place, message in messages}
+    return made | {place: scene.piece(message) for place, message in messages}
 
 
 def _squeezed(scene: Scene, forced: Sequence[Place], pieces: Mapping[Place, Piece], room: int) -> tuple[dict[Place, Piece], str]:
@@ -86,7 +86,7 @@ def _squeezed(scene: Scene, forced: Sequence[Place], pieces: Mapping[Place, Piec
     stubs = squeeze(messages, room - sum(piece.item.tokens for piece in kept.values()), scene.counter)
     for place, message in zip(forced, messages, strict=True):
         stub = stubs.get(message.seq)
-        kept[place] = message_piece(message, scene.format) if stub is None else stub_piece(message, stub)
+        kept[place] = scene.piece(message) if stub is None else stub_piece(message, stub)
     largest = max(messages, key=lambda message: message.tokens, default=None)
     named = f"message {largest.id} has {largest.tokens} tokens" if largest is not None else "what is pinned is too long"
     return kept, f"{named}, and {max(room, 0)} are left for everything"

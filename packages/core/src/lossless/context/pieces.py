@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -13,22 +16,22 @@ from lossless.context.rendering import omission_text
 from lossless.context.squeezing import Stub
 from lossless.dag.segments import SummaryRef
 from lossless.dag.view import View
-from lossless.messages import Message, Text, Turn
+from lossless.messages import Message, Text, Turn, shape_of
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader, facts_of
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 
-__all__ = ["Piece", "Scene", "message_piece", "omission_piece", "stub_piece", "summary_piece"]
+__all__ = ["Piece", "PieceCache", "Scene", "omission_piece", "stub_piece", "summary_piece"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One item, the turn it is shown as, and what stands for its content in the view's hash."""
+    """One item, the turn it is shown as, and the mark that stands for it in the view's hash."""
 
     item: ContextItem
     turn: Turn
-    content: bytes
+    mark: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,7 @@ class Scene:
     next_seq: int
     format: str
     reader: MessageReader
+    pieces: PieceCache
     summaries: SummaryCache
     counter: TokenCounter
 
@@ -52,9 +56,18 @@ class Scene:
         """Give the summaries of the view by place."""
         return {(n, 0): segment for n, segment in enumerate(self.view.segments) if isinstance(segment, SummaryRef)}
 
-    def messages(self, first: int, last: int) -> list[Message]:
-        """Read a range of messages."""
-        return self.reader.between(self.connection, self.key, first, last)
+    def messages(self, first: int, last: int) -> list[Piece]:
+        """Show a range of messages as themselves."""
+        known = self.pieces.get(self.key, self.format, range(first, last + 1))
+        missing = [seq for seq in range(first, last + 1) if seq not in known]
+        if missing:
+            for message in self.reader.between(self.connection, self.key, missing[0], missing[-1]):
+                known[message.seq] = self.piece(message)
+        return [known[seq] for seq in range(first, last + 1) if seq in known]
+
+    def piece(self, message: Message) -> Piece:
+        """Show a message as itself."""
+        return self.pieces.add(self.key, self.format, message)
 
     def messages_at(self, places: Sequence[Place]) -> list[Message]:
         """Read single messages."""
@@ -65,8 +78,38 @@ class Scene:
         return self.summaries.get(self.connection, self.key, ids)
 
 
-def message_piece(message: Message, format: str) -> Piece:
-    """Show a message as itself."""
+class PieceCache:
+    """Keeps the pieces of messages that were shown before. Messages are immutable, so it can't be stale.
+
+    The payload in a piece is shared: formats copy what they render.
+    """
+
+    def __init__(self, keep_bytes: int = 64 * 1024 * 1024) -> None:
+        self._keep_bytes = keep_bytes
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._recent: OrderedDict[tuple[ThreadKey, str, int], tuple[Piece, int]] = OrderedDict()
+
+    def get(self, key: ThreadKey, format: str, seqs: Iterable[int]) -> dict[int, Piece]:
+        """Give the pieces that are kept, by seq."""
+        recent = self._recent
+        with self._lock:
+            return {seq: kept[0] for seq in seqs if (kept := recent.get((key, format, seq))) is not None}
+
+    def add(self, key: ThreadKey, format: str, message: Message) -> Piece:
+        """Make the piece of a message and keep it."""
+        piece = _message_piece(message, format)
+        with self._lock:
+            if (key, format, message.seq) not in self._recent:
+                self._bytes += len(message.data)
+            self._recent[key, format, message.seq] = (piece, len(message.data))
+            while self._bytes > self._keep_bytes and len(self._recent) > 1:
+                _, (_dropped, size) = self._recent.popitem(last=False)
+                self._bytes -= size
+        return piece
+
+
+def _message_piece(message: Message, format: str) -> Piece:
     item = ContextItem(
         kind="message",
         id=message.id,
@@ -76,7 +119,12 @@ def message_piece(message: Message, format: str) -> Piece:
         text=message.text,
     )
     payload = message.payload if message.format == format else None
-    return Piece(item, Turn(message.role, message.parts, message.id, payload), message.data)
+    turn = Turn(message.role, message.parts, message.id, payload, shape=shape_of(message.parts))
+    return Piece(item, turn, _mark("message", message.id, message.data))
+
+
+def _mark(kind: str, id: str, content: bytes) -> bytes:
+    return hashlib.sha256(f"{kind}\0{id}\0".encode("utf-8", "surrogatepass") + content).digest()
 
 
 def stub_piece(message: Message, stub: Stub) -> Piece:
@@ -90,7 +138,7 @@ def stub_piece(message: Message, stub: Stub) -> Piece:
         last_seq=message.seq,
         text=stub.text,
     )
-    return Piece(item, turn, stub.text.encode("utf-8", "surrogatepass"))
+    return Piece(item, turn, _mark("stub", message.id, stub.text.encode("utf-8", "surrogatepass")))
 
 
 def summary_piece(shown: Shown, ref: SummaryRef) -> Piece:
@@ -105,7 +153,7 @@ def summary_piece(shown: Shown, ref: SummaryRef) -> Piece:
         text=shown.text,
     )
     # Its text holds times, and a view's hash does not; the id covers sources and note.
-    return Piece(item, Turn("user", (Text(shown.text),), summary.id), b"")
+    return Piece(item, Turn("user", (Text(shown.text),), summary.id), _mark("summary", summary.id, b""))
 
 
 def omission_piece(scene: Scene, shown: set[Place]) -> tuple[Place, Piece] | None:
@@ -143,4 +191,5 @@ def omission_piece(scene: Scene, shown: set[Place]) -> tuple[Place, Piece] | Non
         text=text,
         ids=(names[first_seq], names[last_seq], *unseen),
     )
-    return place, Piece(item, Turn("user", (Text(text),), "omission"), text.encode("utf-8", "surrogatepass"))
+    mark = _mark("omission", "omission", text.encode("utf-8", "surrogatepass"))
+    return place, Piece(item, Turn("user", (Text(text),), "omission"), mark)
