@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 
 import pytest
 from hypothesis import given, settings
@@ -24,12 +25,14 @@ TEXT = st.lists(st.one_of(PIECES, st.text(max_size=4)), max_size=12).map("".join
 CASES: tuple[Callable[[str], str], ...] = (str, str.upper, str.lower, str.swapcase, str.title, str.casefold)
 
 
-def index(*texts: str, tokenize: str = "ascii") -> sqlite3.Connection:
-    database = sqlite3.connect(":memory:")
-    database.execute(f"CREATE VIRTUAL TABLE found USING fts5(body, content='', tokenize='{tokenize}')")
-    database.execute("CREATE VIRTUAL TABLE terms USING fts5vocab(found, 'row')")
-    database.executemany("INSERT INTO found (rowid, body) VALUES (?, ?)", enumerate(" ".join(analyze(text)) for text in texts))
-    return database
+@contextmanager
+def index(*texts: str, tokenize: str = "ascii") -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f"CREATE VIRTUAL TABLE found USING fts5(body, content='', tokenize='{tokenize}')")
+        database.execute("CREATE VIRTUAL TABLE terms USING fts5vocab(found, 'row')")
+        documents = enumerate(" ".join(analyze(text)) for text in texts)
+        database.executemany("INSERT INTO found (rowid, body) VALUES (?, ?)", documents)
+        yield database
 
 
 def matches(database: sqlite3.Connection, expression: str) -> set[int]:
@@ -38,7 +41,8 @@ def matches(database: sqlite3.Connection, expression: str) -> set[int]:
 
 def finds(query: str, text: str) -> bool:
     expression = to_fts5(parse_words(query))
-    return bool(expression) and matches(index(text), expression) == {0}
+    with index(text) as database:
+        return bool(expression) and matches(database, expression) == {0}
 
 
 # Tokens of a text
@@ -99,8 +103,8 @@ def test_tokens_are_what_every_tokenizer_leaves_alone(text: str) -> None:
     tokens = analyze(text)
     assert all(token.isalnum() and token == token.lower() and len(token) <= LONGEST for token in tokens)
     for tokenize in ("ascii", "unicode61", "unicode61 remove_diacritics 0", "unicode61 remove_diacritics 2"):
-        terms = {term for (term,) in index(text, tokenize=tokenize).execute("SELECT term FROM terms")}
-        assert terms == set(tokens)
+        with index(text, tokenize=tokenize) as database:
+            assert {term for (term,) in database.execute("SELECT term FROM terms")} == set(tokens)
 
 
 @settings(deadline=None)
@@ -277,14 +281,16 @@ def test_the_index_finds_what_the_query_means(texts: list[str], query: str) -> N
         assert expression == ""
     else:
         meant = {row for row, text in enumerate(texts) if holds(parsed.expression, analyze(text))}
-        assert matches(index(*texts), expression) == meant
+        with index(*texts) as database:
+            assert matches(database, expression) == meant
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_no_query_is_refused_by_the_index(query: str) -> None:
-    if expression := to_fts5(parse_words(query)):
-        matches(index("a"), f"(body : ({expression}))")
+    with index("a") as database:
+        if expression := to_fts5(parse_words(query)):
+            matches(database, f"(body : ({expression}))")
 
 
 def test_the_deepest_and_longest_queries_are_accepted_by_the_index() -> None:
@@ -292,9 +298,10 @@ def test_the_deepest_and_longest_queries_are_accepted_by_the_index() -> None:
     for depth in range(6):
         deepest = f"(x{depth} OR y{depth} NOT {deepest} z{depth})"
     assert to_fts5(parse_words(deepest)).count("NOT") == 6
-    database, numbers = index("a"), [str(number) for number in range(5_000)]
-    for query in (deepest, " ".join(numbers), " OR ".join(numbers), '"' + " ".join(numbers) + '"', "a" * 100_000):
-        matches(database, f"(body : ({to_fts5(parse_words(query))}))")
+    numbers = [str(number) for number in range(5_000)]
+    with index("a") as database:
+        for query in (deepest, " ".join(numbers), " OR ".join(numbers), '"' + " ".join(numbers) + '"', "a" * 100_000):
+            matches(database, f"(body : ({to_fts5(parse_words(query))}))")
 
 
 @settings(deadline=None)
