@@ -31,6 +31,7 @@ class Head:
         total_tokens: tokens of all its messages, hidden ones included.
         chain: the chain's value after its last message.
         open_calls: tool calls without a result yet: (call id, seq of the message that made it).
+        lookalike_ids: whether a caller gave ids like those that are derived.
         updated_at: time of the last append, milliseconds.
         format: the serialisation of the thread's payloads unless an append says otherwise.
     """
@@ -41,6 +42,7 @@ class Head:
     total_tokens: int
     chain: bytes
     open_calls: tuple[tuple[str, int], ...]
+    lookalike_ids: bool
     updated_at: int
     format: str
 
@@ -67,7 +69,7 @@ _SELECT_HEAD = Prepared(
 
 def read_head(connection: Connection, key: ThreadKey) -> Head | None:
     """Give where a thread stands, or None if there is none."""
-    row = _SELECT_HEAD.run(connection, {"namespace": key.namespace, "thread_id": key.thread_id}).first()
+    row = _SELECT_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id})
     if row is None:
         return None
     calls = tuple((call, seq) for call, seq in json.loads(row.open_calls)) if row.open_calls != "[]" else ()
@@ -78,6 +80,7 @@ def read_head(connection: Connection, key: ThreadKey) -> Head | None:
         total_tokens=row.total_tokens,
         chain=row.chain,
         open_calls=calls,
+        lookalike_ids=bool(row.lookalike_ids),
         updated_at=row.updated_at,
         format=row.format,
     )
@@ -106,6 +109,7 @@ def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, f
             "total_tokens": 0,
             "chain": EMPTY_CHAIN,
             "open_calls": "[]",
+            "lookalike_ids": 0,
             "updated_at": now,
         },
     )
@@ -117,6 +121,7 @@ def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, f
         total_tokens=0,
         chain=EMPTY_CHAIN,
         open_calls=(),
+        lookalike_ids=False,
         updated_at=now,
         format=format,
     )

@@ -37,7 +37,7 @@ def ingest(
 ) -> Ingested:
     """Store drafts at the end of a thread, which is created if it is not there."""
     head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
-    position = Position(head.next_seq, head.total_tokens, head.chain, head.open_calls)
+    position = Position(head.next_seq, head.total_tokens, head.chain, head.open_calls, head.lookalike_ids)
     done = append(connection, key, position, drafts, now)
     view = views.load(connection, key.namespace, head.view)
     generation = head.generation

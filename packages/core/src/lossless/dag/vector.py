@@ -37,7 +37,7 @@ def store(connection: Connection, namespace: str, elements: Sequence[Any]) -> by
     """Store a list of JSON values, but for the nodes that are there already, and give its address (32 bytes)."""
     nodes = list(_nodes(elements))
     rows = [{"namespace": namespace, "digest": digest, "data": data} for digest, data in nodes]
-    _INSERT.run_each(connection, rows)
+    _INSERT.run(connection, *rows)
     return nodes[-1][0]
 
 
@@ -69,7 +69,7 @@ def _nodes(elements: Sequence[Any]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _read_node(connection: Connection, namespace: str, digest: bytes) -> dict[str, Any]:
-    row = _SELECT.run(connection, {"namespace": namespace, "digest": digest}).first()
+    row = _SELECT.first(connection, {"namespace": namespace, "digest": digest})
     if row is None or hashlib.sha256(b"lossless node\0" + row.data).digest() != digest:
         raise CorruptError(f"a part of a view is missing or changed ({digest.hex()[:12]})", hint="run `lossless verify`")
     node: dict[str, Any] = json.loads(row.data)

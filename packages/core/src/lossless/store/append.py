@@ -68,6 +68,7 @@ class Position:
     total_tokens: int
     chain: bytes
     open_calls: tuple[tuple[str, int], ...]
+    lookalike_ids: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,8 @@ def append(connection: Connection, key: ThreadKey, position: Position, drafts: S
         known[given] = _Known(seq, place, unit, draft.digest, draft.format)
         refs.append(MessageRef(given, seq))
         seq += 1
-    after = Position(seq, total, chain, tuple(tracker.open_calls)[-_OPEN_CALLS:])
+    lookalikes = position.lookalike_ids or any(draft.id is not None and _looks_derived(draft.id) for draft in fresh)
+    after = Position(seq, total, chain, tuple(tracker.open_calls)[-_OPEN_CALLS:], lookalikes)
     if rows:
         _insert(connection, key, rows, fresh)
         _advance(connection, key, after, now)
@@ -168,8 +170,8 @@ def _insert(connection: Connection, key: ThreadKey, rows: list[dict[str, Any]], 
         {"namespace": key.namespace, "digest": draft.digest, "size": len(draft.data), "codec": "raw", "data": draft.data}
         for draft in drafts
     ]
-    _INSERT_BLOB.run_each(connection, blobs)
-    _INSERT_MESSAGE.run_each(connection, rows)
+    _INSERT_BLOB.run(connection, *blobs)
+    _INSERT_MESSAGE.run(connection, *rows)
     index_documents(connection, key, [(row["seq"], draft.terms) for row, draft in zip(rows, drafts, strict=True)])
 
 
@@ -183,6 +185,7 @@ _ADVANCE = Prepared(
         total_tokens=bindparam("total_tokens"),
         chain=bindparam("chain"),
         open_calls=bindparam("open_calls"),
+        lookalike_ids=bindparam("lookalike_ids"),
         updated_at=bindparam("updated_at"),
     )
 )
@@ -198,6 +201,7 @@ def _advance(connection: Connection, key: ThreadKey, position: Position, now: in
             "total_tokens": position.total_tokens,
             "chain": position.chain,
             "open_calls": json.dumps([list(call) for call in position.open_calls]),
+            "lookalike_ids": int(position.lookalike_ids),
             "updated_at": now,
         },
     )
@@ -209,11 +213,11 @@ def _known(connection: Connection, key: ThreadKey, position: Position, drafts: S
     if position.next_seq == 1:
         return found
     wanted = {draft.id for draft in drafts if draft.id is not None}
-    if len(wanted) < len(drafts):
+    if len(wanted) < len(drafts) and (position.lookalike_ids or any(_looks_derived(id) for id in wanted)):
         wanted.update(f"m_{seq}" for seq in range(position.next_seq, position.next_seq + len(drafts)))
     identity = {"namespace": key.namespace, "thread_id": key.thread_id}
     for id in wanted:
-        for row in _BY_ID.run(connection, {**identity, "id": id}):
+        for row in _BY_ID.all(connection, {**identity, "id": id}):
             found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format)
     return found
 
@@ -252,6 +256,10 @@ def _same(connection: Connection, key: ThreadKey, known: _Known, draft: Draft) -
     statement = select(_BLOB.c.data).where(_BLOB.c.namespace == key.namespace, _BLOB.c.digest == known.digest)
     row = connection.execute(statement).first()
     return row is not None and len(row.data) == len(draft.data) and decode(row.data) == decode(draft.data)
+
+
+def _looks_derived(id: str) -> bool:
+    return id.startswith("m_")
 
 
 def _derived_id(seq: int, known: dict[str, _Known]) -> str:

@@ -101,7 +101,7 @@ class Database:
             with self._writing, self._translated():
                 yield self._write_connection()
             return
-        with self._translated(), self._engine.connect() as connection:
+        with self._translated(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     def write(self, job: Callable[[Connection], T]) -> T:
@@ -212,7 +212,9 @@ class Database:
         def _begin(connection: Connection) -> None:
             # A deferred transaction that turns from reading to writing fails at once when somebody else wrote in between.
             writing = connection.get_execution_options().get(_WRITING)
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
 
         return engine
 

@@ -100,7 +100,7 @@ class MessageReader:
         # One query for the part that is not in memory: as a rule the newest messages.
         missing = [seq for seq in range(first, last + 1) if seq not in known]
         wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": missing[0], "last": missing[-1]}
-        for row in _BETWEEN.run(connection, wanted):
+        for row in _BETWEEN.all(connection, wanted):
             if row.seq not in known:
                 known[row.seq] = self._message(key, row)
         return [known[seq] for seq in range(first, last + 1) if seq in known]

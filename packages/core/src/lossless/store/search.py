@@ -46,8 +46,9 @@ _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 
 
-_LAST_DOCUMENT = Prepared(select(func.max(_DOC.c.docid)))
+_LAST_DOCUMENT = Prepared(select(func.max(_DOC.c.docid).label("last")))
 _INSERT_DOCUMENT = Prepared(insert(_DOC))
+_INSERT_TERMS = Prepared(text("INSERT INTO lossless_search (rowid, scope, body) VALUES (:docid, :scope, :body)"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +70,15 @@ Matcher = Callable[[Message], "int | None"]
 
 def index_documents(connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
     """Index messages given as (seq, tokens with spaces between)."""
-    last = _LAST_DOCUMENT.run(connection, {}).scalar() or 0
+    last = _LAST_DOCUMENT.first(connection, {}).last or 0
     scope = f"{_scope_token(key.namespace)} {_scope_token(key.namespace, key.thread_id)}"
     rows = [
         {"docid": last + offset, "namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
         for offset, (seq, _terms) in enumerate(documents, start=1)
     ]
-    _INSERT_DOCUMENT.run_each(connection, rows)
-    terms = [(row["docid"], scope, body) for row, (_seq, body) in zip(rows, documents, strict=True)]
-    connection.exec_driver_sql("INSERT INTO lossless_search (rowid, scope, body) VALUES (?, ?, ?)", terms)
+    _INSERT_DOCUMENT.run(connection, *rows)
+    terms = [{"docid": row["docid"], "scope": scope, "body": body} for row, (_seq, body) in zip(rows, documents, strict=True)]
+    _INSERT_TERMS.run(connection, *terms)
 
 
 def search(

@@ -180,6 +180,7 @@ class HeadRow(_Base, table=True):
     total_tokens: int = _int()
     chain: bytes = _bytes()
     open_calls: str = _text()
+    lookalike_ids: int = _int()
     updated_at: int = _int()
 
 

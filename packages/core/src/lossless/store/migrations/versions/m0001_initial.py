@@ -133,6 +133,7 @@ def _create_heads() -> None:
         _int("total_tokens"),
         _bytes("chain"),
         _text("open_calls"),
+        _int("lookalike_ids"),
         _int("updated_at"),
         sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.ForeignKeyConstraint(["namespace", "view"], ["lossless_node.namespace", "lossless_node.digest"]),
