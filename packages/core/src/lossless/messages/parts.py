@@ -2,16 +2,23 @@
 
 Every format is read into these six kinds, so that the rest of the core (counting, search, units, policies, rendering in
 another format) never looks into a provider's dicts. Parts are derived and can be made again from the payload at any time.
+
+A part remembers the ``block`` it was read from, as (format, block): where a message must be repaired, what was not touched in
+it is written again as it was given, with its signature, its cache marks and its unknown keys. A block belongs to the payload
+and is not changed; a part that says something else than its block has none. Blocks don't count in comparisons.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Call", "Media", "Opaque", "Part", "Reasoning", "Result", "Text", "readable", "searchable"]
+from lossless.messages.payload import json_text
+
+__all__ = ["Block", "Call", "Media", "Opaque", "Part", "Reasoning", "Result", "Text", "readable", "searchable"]
+
+Block = tuple[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,25 +26,34 @@ class Text:
     """What somebody wrote."""
 
     text: str
+    block: Block | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call. ``arguments`` is the text the model wrote: JSON as a rule, verbatim where the format keeps it as text."""
+    """A tool call. ``arguments`` is the text the model wrote: JSON as a rule, verbatim where the format keeps it as text.
+
+    Only ``id`` may differ from what ``block`` says: a reused id is shown under another one.
+    """
 
     id: str
     name: str
     arguments: str
+    block: Block | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool answered to the call ``call_id``: texts and media, or opaque parts."""
+    """What a tool answered to the call ``call_id``: texts and media, or opaque parts.
+
+    Only ``call_id`` may differ from what ``block`` says.
+    """
 
     call_id: str
     parts: tuple[Text | Media | Opaque, ...]
     is_error: bool = False
     name: str | None = None
+    block: Block | None = field(default=None, compare=False, repr=False)
 
     @property
     def text(self) -> str:
@@ -51,19 +67,22 @@ class Reasoning:
 
     text: str
     signed: bool = False
+    block: Block | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Media:
     """An image, sound, video or document.
 
-    ``data`` is base64 text when the payload carries the bytes; ``reference`` an address or a provider's file id otherwise.
+    ``kind`` is ``image``, ``audio``, ``video`` or ``document``. ``data`` is base64 text when the payload carries the bytes;
+    ``reference`` an address or a provider's file id otherwise, beside ``data`` a file name.
     """
 
     kind: str
     mime: str | None = None
     data: str | None = None
     reference: str | None = None
+    block: Block | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +90,15 @@ class Opaque:
     """A block whose type this version does not know, kept as it is."""
 
     value: Any
+    block: Block | None = field(default=None, compare=False, repr=False)
 
     @property
     def text(self) -> str:
         """The block as JSON, for search and for reading."""
-        return json.dumps(self.value, ensure_ascii=False, default=repr)
+        return json_text(self.value)
 
 
 Part = Text | Call | Result | Reasoning | Media | Opaque
-
-
-def _texts(parts: Iterable[Part]) -> Iterator[str]:
-    for part in parts:
-        if isinstance(part, Text):
-            yield part.text
-        elif isinstance(part, Result):
-            yield from _texts(part.parts)
 
 
 def readable(parts: Iterable[Part]) -> str:
@@ -110,3 +122,11 @@ def searchable(parts: Iterable[Part]) -> str:
             case Opaque():
                 found.append(part.text)
     return "\n".join(found)
+
+
+def _texts(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Text):
+            yield part.text
+        elif isinstance(part, Result):
+            yield from _texts(part.parts)
