@@ -74,7 +74,7 @@ class Worker:
                 job()
             except ClosedError:
                 _log.debug("background compaction dropped key=%s", self._running)
-            except Exception:
+            except BaseException:  # a plugin may even exit; the thread must go on, or whoever waits for it waits for ever
                 _log.exception("background compaction failed key=%s", self._running)
             with self._changed:
                 self._running = None

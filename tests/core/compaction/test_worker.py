@@ -1,0 +1,128 @@
+"""The background worker, and calls to summarizers on threads of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from lossless.compaction.calls import SummarizerError, call_summarizer
+from lossless.compaction.control import decide_action
+from lossless.compaction.worker import Worker
+from lossless.context.budget import Budget
+from lossless.policies.model import SummarizeRequest
+from lossless_scripts import ADVERSARIES
+
+REQUEST = SummarizeRequest(messages=(), text="the text", target_tokens=100, level=1, depth=0, instructions="Summarise.")
+
+
+def test_jobs_of_one_key_that_wait_are_run_once() -> None:
+    worker, gate, ran = Worker(), threading.Event(), []
+    worker.schedule("other", gate.wait)
+    for number in range(5):
+        worker.schedule("key", lambda number=number: ran.append(number))
+    gate.set()
+    assert worker.wait("key", 5)
+    assert ran == [4]
+    worker.close(wait=True)
+
+
+def test_a_job_scheduled_while_one_of_its_key_runs_is_run_after_it() -> None:
+    worker, started, gate, ran = Worker(), threading.Event(), threading.Event(), []
+
+    def first() -> None:
+        started.set()
+        gate.wait()
+        ran.append("first")
+
+    worker.schedule("key", first)
+    assert started.wait(5)
+    worker.schedule("key", lambda: ran.append("second"))
+    gate.set()
+    assert worker.wait("key", 5)
+    assert ran == ["first", "second"]
+    worker.close(wait=True)
+
+
+@pytest.mark.parametrize("error", [ValueError("broken"), SystemExit(1), KeyboardInterrupt()])
+def test_a_job_that_fails_harms_no_other(error: BaseException) -> None:
+    worker, ran = Worker(), []
+
+    def fail() -> None:
+        raise error
+
+    worker.schedule("broken", fail)
+    assert worker.wait("broken", 5)
+    worker.schedule("good", lambda: ran.append("good"))
+    assert worker.wait("good", 5)
+    assert ran == ["good"]
+    worker.close(wait=True)
+
+
+def test_waiting_ends_when_its_time_is_up() -> None:
+    worker, gate = Worker(), threading.Event()
+    worker.schedule("key", gate.wait)
+    assert not worker.wait("key", 0.05)
+    gate.set()
+    assert worker.wait("key", 5)
+    worker.close(wait=True)
+
+
+def test_closing_finishes_what_waits_or_drops_it() -> None:
+    kept, dropped = [], []
+    worker = Worker()
+    worker.schedule("key", lambda: (time.sleep(0.05), kept.append(1)))
+    worker.schedule("next", lambda: kept.append(2))
+    worker.close(wait=True)
+    assert kept == [1, 2]
+    worker, gate = Worker(), threading.Event()
+    worker.schedule("key", gate.wait)
+    worker.schedule("next", lambda: dropped.append(1))
+    worker.close(wait=False)
+    gate.set()
+    assert worker.wait("key", 5)
+    assert worker.wait("next", 5)
+    assert dropped == []
+    worker.schedule("late", lambda: dropped.append(2))
+    assert worker.wait("late", 5)
+    assert dropped == []
+
+
+@pytest.mark.parametrize("name", ["honest", "honest and async", "emoji", "surrogates and NUL"])
+def test_a_summarizers_text_is_given(name: str) -> None:
+    assert call_summarizer(ADVERSARIES[name], REQUEST, 10)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["none", "raising", "raising later", "exiting"])
+def test_whatever_a_summarizer_does_instead_is_one_error(name: str) -> None:
+    with pytest.raises(SummarizerError):
+        call_summarizer(ADVERSARIES[name], REQUEST, 10)  # type: ignore[arg-type]
+
+
+def test_a_summarizer_that_hangs_is_given_up() -> None:
+    gate = threading.Event()
+    started = time.monotonic()
+    with pytest.raises(SummarizerError, match="no answer"):
+        call_summarizer(lambda request: str(gate.wait()), REQUEST, 0.1)
+    assert time.monotonic() - started < 3
+    gate.set()
+
+
+def test_an_async_summarizer_works_inside_a_running_loop() -> None:
+    async def main() -> str:
+        return call_summarizer(ADVERSARIES["honest and async"], REQUEST, 10)  # type: ignore[arg-type]
+
+    assert asyncio.run(main()).startswith("Summary")
+
+
+def test_the_control_loop_waits_only_above_hard() -> None:
+    limits = Budget(window=10_000).limits()
+    assert decide_action(limits.soft, limits, background=True, undone=False) == "nothing"
+    assert decide_action(limits.soft + 1, limits, background=True, undone=False) == "background"
+    assert decide_action(limits.soft + 1, limits, background=False, undone=False) == "nothing"
+    assert decide_action(limits.soft + 1, limits, background=True, undone=True) == "nothing"
+    assert decide_action(limits.hard, limits, background=True, undone=False) == "background"
+    for background in (True, False):
+        assert decide_action(limits.hard + 1, limits, background=background, undone=True) == "now"
