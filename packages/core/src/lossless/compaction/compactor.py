@@ -8,12 +8,13 @@ dropped.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
 from lossless.compaction.model import CompactionResult, CompactionStatus
-from lossless.compaction.plan import Block, decide
+from lossless.compaction.plan import Block, Element, Run, decide
 from lossless.compaction.survey import protect, survey
 from lossless.compaction.writing import Calls, Sources, SummaryWriter
 from lossless.context.budget import Limits
@@ -22,7 +23,7 @@ from lossless.dag.heads import Head, lock_head, read_head, swing
 from lossless.dag.opening import ref_to
 from lossless.dag.segments import SummaryRef
 from lossless.dag.splice import Source, Splice
-from lossless.dag.summaries import Summary, by_span, store_summary
+from lossless.dag.summaries import Summary, by_span, directly_over, sources_of, store_summary
 from lossless.dag.view import View, ViewStore
 from lossless.hooks import Plugins
 from lossless.messages.model import Message
@@ -154,7 +155,25 @@ class Compactor:
             )
             if block is None:
                 return None, None
+            block = self._made_before(connection, key, elements, block)
             return block, self._sources(connection, key, prepared, block)
+
+    def _made_before(self, connection: Connection, key: ThreadKey, elements: Sequence[Element], block: Block) -> Block:
+        """Prefer a leaf that was made before over messages at the same place: after an undo its summary is used again."""
+        first = block.names[0]
+        if not isinstance(first, int):
+            return block
+        for element in elements:
+            if not isinstance(element, Run) or all(fact.seq != first for fact in element.facts):
+                continue
+            start = next(index for index, fact in enumerate(element.facts) if fact.seq == first)
+            for id in directly_over(connection, key, first):
+                sources = sources_of(connection, key, id)
+                facts = element.facts[start : start + len(sources)]
+                again = Block(tuple(Source(fact.seq, fact.tokens, fact.total_tokens) for fact in facts))
+                if again.names == sources and by_span(connection, key, self._writer.span_key(again)) is not None:
+                    return again
+        return block
 
     def _sources(self, connection: Connection, key: ThreadKey, prepared: _Preparation, block: Block) -> Sources:
         stored = [name for name in block.names if isinstance(name, str) and name not in prepared.summaries]

@@ -14,7 +14,7 @@ from lossless.context.rendering import render_summary
 from lossless.dag.summaries import Summary, span_key, summary_id
 from lossless.messages.model import Message
 from lossless.messages.parts import Text
-from lossless.policies import complete, decisions, extract
+from lossless.policies import complete, decisions, extract, witness
 from lossless.policies.model import Decision, Note, Policy, SourceItem, Summarizer, SummarizeRequest
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
@@ -23,6 +23,8 @@ __all__ = ["Calls", "Sources", "SummaryWriter"]
 
 _CONTROLS = frozenset({"blank", "lossy", "lossy_padded", "pointer", "source_plus_conclusion"})
 """Policies that exist to be compared with; their verdict is recorded, not enforced."""
+CALL_SECONDS = 60.0
+"""How long one call to a summarizer may take."""
 _LONGEST = 60
 """Characters a token of a summarizer's answer may have on average before the answer is not even counted."""
 
@@ -69,8 +71,8 @@ class SummaryWriter:
 
     @property
     def calls_models(self) -> bool:
-        """Whether writing a summary costs a call to a summarizer."""
-        return self._summarizer is not None
+        """Whether writing a summary costs a call to a summarizer: it helps the default policy; others write by themselves."""
+        return self._summarizer is not None and self.policy is self._plain
 
     def span_key(self, block: Block) -> bytes:
         """Name a block and how it is summarised."""
@@ -102,7 +104,7 @@ class SummaryWriter:
             outcome: Outcome = stop.value
         if outcome.note is None:
             return None, outcome
-        degraded = outcome.level == 3 and self._summarizer is not None
+        degraded = outcome.level == 3 and self.calls_models
         return finished(outcome.note, outcome.level, degraded), outcome
 
     def write_plain(self, block: Block, sources: Sources, *, soft: int) -> Summary | None:
@@ -110,14 +112,14 @@ class SummaryWriter:
         hasty = SummaryWriter(self._plain, self._plain, None, self._counter)
         calls = Calls(left=0, deadline=time.monotonic() + 60)
         summary, _outcome = hasty.write(block, sources, soft=soft, calls=calls)
-        if summary is None or self._summarizer is None:
+        if summary is None or not self.calls_models:
             return summary
         return replace(summary, degraded=True)
 
     def _answer(self, ask: Ask, sources: Sources, depth: int, room: int, calls: Calls, previous: str) -> Note | Exception:
         if ask.level == 3:
             return self._plain_note(sources, ask.target)
-        if self._summarizer is None:
+        if not self.calls_models:
             return self._policy_note(self.policy, sources, ask.target)
         if calls.over:
             return SummarizerError("the operation's time or calls are used up")
@@ -137,7 +139,7 @@ class SummaryWriter:
         calls.left -= 1
         calls.made += 1
         try:
-            text = call_summarizer(self._summarizer, request, max(0.1, calls.deadline - time.monotonic()))
+            text = call_summarizer(self._summarizer, request, max(0.1, min(CALL_SECONDS, calls.deadline - time.monotonic())))
         except SummarizerError as error:
             return error
         if not text.strip():
@@ -158,10 +160,31 @@ class SummaryWriter:
     def _policy_note(self, policy: Policy, sources: Sources, target: int) -> Note | Exception:
         try:
             if not sources.summaries:
-                return policy.write(sources.messages, target)
-            return policy.condense([_as_note(entry) for entry in sources.entries], target)
+                note = policy.write(sources.messages, target)
+            else:
+                note = policy.condense([_as_note(entry) for entry in sources.entries], target)
         except Exception as error:  # a policy may be a stranger's code
             return error
+        return note if policy is self._plain else self._counted(note, sources)
+
+    def _counted(self, note: object, sources: Sources) -> Note | Exception:
+        """Count what a stranger's policy kept; a policy may also return bare text."""
+        text = note.text if isinstance(note, Note) else note
+        if not isinstance(text, str):
+            return TypeError(f"the policy returned {type(note).__name__}, neither a Note nor text")
+        items, _decisions = _facts_of(sources)
+        found = witness(text, items)
+        kept = tuple(item for item in items if item not in found.missing)
+        carried = note.decisions if isinstance(note, Note) else ()
+        return Note(
+            text=text,
+            kept=found.kept,
+            total=found.total,
+            items=kept,
+            decisions=carried,
+            regime=found.regime,
+            tokens=self._counter.count(text),
+        )
 
     def _summary(self, block: Block, sources: Sources, note: Note, *, level: int, degraded: bool) -> Summary:
         span = self.span_key(block)

@@ -63,6 +63,9 @@ def fit(scene: Scene, room: int, tail: int) -> Chosen:
         newest = shown.union(places[number] for number in chosen.unfit)
         forced = [place for place in sorted(newest) if place in facts and place not in pins]
         pieces, reason = _squeezed(scene, forced, pieces, left)
+        if sum(piece.item.tokens for piece in pieces.values()) > left:
+            # Not even shortened does it fit: what is pinned and the newest request are all that must be there.
+            pieces = {place: piece for place, piece in pieces.items() if place in must}
     represented = sum(refs[place].messages if place in refs else 1 for place in pieces)
     missing = omission_piece(scene, set(pieces))
     if missing is not None:

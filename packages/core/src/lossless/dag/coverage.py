@@ -30,14 +30,16 @@ def covered_seqs(connection: Connection, key: ThreadKey, view: View, next_seq: i
 
 def coverage_problems(connection: Connection, key: ThreadKey, view: View, next_seq: int) -> list[str]:
     """Say which messages the view misses, repeats or invents; empty when it covers all of them exactly once."""
-    times: dict[int, int] = {}
+    times = bytearray(next_seq)
+    problems: list[str] = []
     for seq, _how in covered_seqs(connection, key, view, next_seq):
-        times[seq] = times.get(seq, 0) + 1
-    problems = [f"message seq {seq} is {count} times in the view" for seq, count in sorted(times.items()) if count > 1]
-    missing = [seq for seq in range(1, next_seq) if seq not in times]
+        if not 1 <= seq < next_seq:
+            problems.append(f"the view names a message that is not there, seq {seq}")
+        elif times[seq]:
+            problems.append(f"message seq {seq} is more than once in the view")
+        else:
+            times[seq] = 1
+    missing = times.count(0) - 1
     if missing:
-        problems.append(f"{len(missing)} messages are in no segment of the view, the first is seq {missing[0]}")
-    extra = [seq for seq in times if not 1 <= seq < next_seq]
-    if extra:
-        problems.append(f"the view names messages that are not there, the first is seq {min(extra)}")
+        problems.append(f"{missing} messages are in no segment of the view, the first is seq {times.index(0, 1)}")
     return problems

@@ -15,6 +15,7 @@ from lossless.dag.view import ViewStore
 from lossless.errors import LosslessError
 from lossless.store.digests import EMPTY_CHAIN, blob_digest, chain_link, commitment
 from lossless.store.keys import ThreadKey
+from lossless.store.read import facts_of
 from lossless.store.tables import BlobRow, HeadRow, MessageRow, SearchDocRow
 
 __all__ = ["Report", "verify_namespace"]
@@ -70,7 +71,8 @@ def _thread_problems(connection: Connection, views: ViewStore, key: ThreadKey, h
     yield from _message_problems(connection, key, head)
     view = views.load(connection, key.namespace, head.view)
     yield from coverage_problems(connection, key, view, head.next_seq)
-    sums = _token_sums(connection, key)
+    ends = {seq for segment in view.segments if isinstance(segment, (Raw, Tail)) for seq in _ends(segment)}
+    sums = {fact.seq: fact.total_tokens for fact in facts_of(connection, key, sorted(ends))}
     for segment in view.segments:
         if isinstance(segment, Tail) and sums.get(segment.first - 1, 0) != segment.base:
             yield "the view's tail has another token sum than the messages before it"
@@ -140,11 +142,9 @@ def _rows(connection: Connection, key: ThreadKey) -> Iterator[Any]:
         after = rows[-1].seq
 
 
-def _token_sums(connection: Connection, key: ThreadKey) -> dict[int, int]:
-    statement = select(_MESSAGE.c.seq, _MESSAGE.c.total_tokens).where(
-        _MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.thread_id
-    )
-    return {row.seq: row.total_tokens for row in connection.execute(statement)}
+def _ends(segment: Raw | Tail) -> tuple[int, ...]:
+    """Give the seqs whose token sums a range names: the one before it, and its last."""
+    return (segment.first - 1, segment.last) if isinstance(segment, Raw) else (segment.first - 1,)
 
 
 def _broken_keys(connection: Connection) -> list[str]:

@@ -65,7 +65,9 @@ class Prepared:
             compiled = self._statement.compile(dialect=dialect)
             order = tuple(getattr(compiled, "positiontup", None) or ()) if dialect.name == "sqlite" else None
             names = [str(column.key) for column in getattr(self._statement, "selected_columns", ())]
-            row = namedtuple("Row", names)._make if names else tuple
+            row: Callable[[Iterable[Any]], Any] = tuple
+            if names:
+                row = namedtuple("Row", names)._make  # type: ignore[misc]
             found = self._compiled[dialect.name] = _Compiled(str(compiled), order, row)
         return found
 
