@@ -78,8 +78,7 @@ def _pieces(scene: Scene, places: Collection[Place]) -> dict[Place, Piece]:
     shown = scene.shown([ref.id for ref in refs.values()])
     raw = [place for place in places if place not in refs]
     made = {place: summary_piece(shown[ref.id], ref) for place, ref in refs.items()}
-    messages = zip(raw, scene.messages_at(raw), strict=True)
-    return made | {place: scene.piece(message) for place, message in messages}
+    return made | dict(zip(raw, scene.pieces_at(raw), strict=True))
 
 
 def _squeezed(scene: Scene, forced: Sequence[Place], pieces: Mapping[Place, Piece], room: int) -> tuple[dict[Place, Piece], str]:

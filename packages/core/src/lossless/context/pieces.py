@@ -69,6 +69,13 @@ class Scene:
         """Show a message as itself."""
         return self.pieces.add(self.key, self.format, message)
 
+    def pieces_at(self, places: Sequence[Place]) -> list[Piece]:
+        """Show single messages as themselves."""
+        known = self.pieces.get(self.key, self.format, [seq for _number, seq in places])
+        missing = [place for place in places if place[1] not in known]
+        known.update((message.seq, self.piece(message)) for message in self.messages_at(missing))
+        return [known[seq] for _number, seq in places]
+
     def messages_at(self, places: Sequence[Place]) -> list[Message]:
         """Read single messages."""
         return self.reader.by_seq(self.connection, self.key, [seq for _number, seq in places])
