@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy import Connection
 
 from lossless.compaction.model import CompactionResult, CompactionStatus
 from lossless.compaction.plan import Block, Element, Run, decide
-from lossless.compaction.survey import protect, survey
+from lossless.compaction.survey import Protected, protect, survey
 from lossless.compaction.writing import Calls, Sources, SummaryWriter
 from lossless.context.budget import Limits
 from lossless.context.entries import SummaryCache
@@ -119,6 +119,7 @@ class Compactor:
     def _prepare(self, key: ThreadKey, prepared: _Preparation, limits: Limits, fresh_tail: int, effort: Effort) -> None:
         tail = fresh_tail
         share = limits
+        kept = self._protect(key, prepared, share, tail)
         while True:
             excess = None if effort.force else prepared.tokens() - limits.target
             if excess is not None and excess <= 0:
@@ -127,24 +128,35 @@ class Compactor:
                 prepared.out_of_effort = True
                 return
             pressure = prepared.tokens() > limits.hard
-            block, sources = self._next_block(key, prepared, share, tail, excess, pressure)
+            block, sources = self._next_block(key, prepared, share, kept, excess, pressure)
             if block is None or sources is None:
                 if not pressure or tail <= 1:
                     return
                 # Under pressure the fresh tail yields from its old end before anything is exhausted.
                 tail //= 2
-                share = Limits(hard=share.hard, soft=share.soft, target=share.target, tail=share.tail // 2, chunk=share.chunk)
+                share = replace(share, tail=share.tail // 2)
+                kept = self._protect(key, prepared, share, tail)
                 continue
             if not self._summarise(key, prepared, block, sources, limits):
                 return
 
+    def _protect(self, key: ThreadKey, prepared: _Preparation, limits: Limits, tail: int) -> Protected:
+        head = prepared.head
+        open_units = [seq for _call, seq in head.open_calls]
+        with self._database.read() as connection:
+            return protect(connection, key, prepared.view, head.next_seq, open_units, limits=limits, tail=tail)
+
     def _next_block(
-        self, key: ThreadKey, prepared: _Preparation, limits: Limits, tail: int, excess: int | None, pressure: bool
+        self,
+        key: ThreadKey,
+        prepared: _Preparation,
+        limits: Limits,
+        kept: Protected,
+        excess: int | None,
+        pressure: bool,
     ) -> tuple[Block | None, Sources | None]:
         head = prepared.head
         with self._database.read() as connection:
-            open_units = [seq for _call, seq in head.open_calls]
-            kept = protect(connection, key, prepared.view, head.next_seq, open_units, limits=limits, tail=tail)
             elements = survey(connection, key, prepared.view, head.next_seq, kept, enough=2 * limits.chunk)
             block = decide(
                 elements,

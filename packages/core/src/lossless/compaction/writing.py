@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lossless.compaction.calls import SummarizerError, call_summarizer
@@ -86,13 +86,16 @@ class SummaryWriter:
         frame = self._frame(block, sources)
         sizes = targets(block.tokens, depth, frame, soft)
 
-        def finished(note: Note, level: int, degraded: bool) -> Summary:
-            return self._summary(block, sources, note, level=level, degraded=degraded)
+        drafts: list[Summary] = []
+
+        def rendered(note: Note) -> int:
+            drafts.append(self._summary(block, sources, note))
+            return drafts[-1].tokens
 
         steps = escalate(
             sizes,
             block.tokens,
-            lambda note: finished(note, 1, False).tokens,
+            rendered,
             may_be_silent=self.policy.name in _CONTROLS,
         )
         try:
@@ -105,7 +108,7 @@ class SummaryWriter:
         if outcome.note is None:
             return None, outcome
         degraded = outcome.level == 3 and self.calls_models
-        return finished(outcome.note, outcome.level, degraded), outcome
+        return replace(drafts[-1], level=outcome.level, degraded=degraded), outcome
 
     def write_plain(self, block: Block, sources: Sources, *, soft: int) -> Summary | None:
         """Summarise a block without a model, in haste; the summary is marked degraded where a model would have written it."""
@@ -186,23 +189,23 @@ class SummaryWriter:
             tokens=self._counter.count(text),
         )
 
-    def _summary(self, block: Block, sources: Sources, note: Note, *, level: int, degraded: bool) -> Summary:
+    def _summary(self, block: Block, sources: Sources, note: Note) -> Summary:
         span = self.span_key(block)
         text = note.text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
         summary = Summary(
             id=summary_id(span, text),
             depth=block.depth,
             text=text,
-            items=tuple(asdict(item) for item in note.items),
-            decisions=tuple(asdict(decision) for decision in note.decisions),
+            items=tuple([_plain(item) for item in note.items]),
+            decisions=tuple([_plain(decision) for decision in note.decisions]),
             kept=note.kept,
             total=note.total,
             regime=note.regime,
             tokens=0,
             **_extent(sources),
             policy=self.policy.name,
-            level=level,
-            degraded=degraded,
+            level=1,
+            degraded=False,
             span_key=span,
             sources=block.names,
         )
@@ -211,7 +214,7 @@ class SummaryWriter:
     def _frame(self, block: Block, sources: Sources) -> int:
         """Count what rendering adds to a note."""
         empty = Note(text="", kept=0, total=999, regime="partial_loud")
-        return self._summary(block, sources, empty, level=1, degraded=False).tokens
+        return self._summary(block, sources, empty).tokens
 
 
 def _extent(sources: Sources) -> dict[str, Any]:
@@ -265,6 +268,11 @@ def _pointer(sources: Sources) -> str:
     """Name what can be expanded to get everything back."""
     first, last = sources.entries[0].id, sources.entries[-1].id
     return first if first == last else f"{first} … {last}"
+
+
+def _plain(value: SourceItem | Decision) -> dict[str, Any]:
+    """Give a flat value as a dict; ``asdict`` would copy each of its fields deeply."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
 def _item(stored: dict[str, Any]) -> SourceItem:

@@ -66,13 +66,14 @@ def pinned(connection: Connection, key: ThreadKey, view: View, next_seq: int) ->
     for number, first, last in raw_ranges(view, next_seq):
         if any(isinstance(segment, SummaryRef) for segment in view.segments[:number]):
             return found
+        batch = 4  # as a rule there are one or two
         while first <= last:
-            facts = facts_between(connection, key, first, min(last, first + _BATCH - 1))
+            facts = facts_between(connection, key, first, min(last, first + batch - 1))
             for fact in facts:
                 if fact.role not in PINNED_ROLES:
                     return found
                 found.append(((number, fact.seq), fact))
-            first += _BATCH
+            first, batch = first + batch, _BATCH
     return found
 
 

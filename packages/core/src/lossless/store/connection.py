@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from lossless.errors import ClosedError, ConfigError, LosslessError, StoreBusyError, StoreError, StoreOpenError
@@ -64,22 +64,26 @@ def open_database(url: str, *, durability: Durability = "full", create: bool = T
 
 
 class _Ticket(Generic[T]):
-    """A write waiting for its turn, and what came of it."""
+    """A write, and what came of it. Its caller holds ``turn`` until the write is done or the caller has to lead."""
 
-    __slots__ = ("done", "error", "job", "result")
+    __slots__ = ("done", "error", "job", "leads", "result", "turn")
 
     def __init__(self, job: Callable[[Connection], T]) -> None:
         self.job = job
         self.done = False
+        self.leads = False
         self.result: T | None = None
         self.error: BaseException | None = None
+        self.turn = threading.Lock()
+        self.turn.acquire()
 
 
 class Database:
     """One open database: any number of readers, and writers that share commits.
 
-    Whoever comes first commits for all who came while the commit before was being written to the disk. There is no writer thread,
-    so nothing has to be started again in a forked child, and a lone writer pays for no hand-over.
+    Whoever comes first leads: it commits for all who came while the commit before was being written to the disk, then hands the
+    lead to the first of those who came meanwhile. There is no writer thread, so nothing has to be started again in a forked
+    child, and a lone writer pays for no hand-over.
     """
 
     def __init__(self, url: URL, durability: Durability) -> None:
@@ -88,8 +92,11 @@ class Database:
         self._in_memory = _path(url) is None
         self._engine = self._make_engine()
         self._pid = os.getpid()
-        self._writing = threading.RLock()
+        self._writing = threading.RLock()  # held by whoever uses the writing connection
+        self._guard = threading.Lock()  # over the two below
         self._queue: deque[_Ticket[Any]] = deque()
+        self._led = False
+        self._leader: int | None = None
         self._writer: Connection | None = None
         self._closed = False
 
@@ -109,15 +116,18 @@ class Database:
 
         Jobs of several callers may share one transaction; a job that raises leaves nothing behind and does not harm the others.
 
+        A job may run twice, if one that shared its transaction failed; what the first run wrote is gone then.
+
         Raises:
             StoreBusyError: another process held the database for longer than the busy timeout.
         """
         self._check_open()
         ticket = _Ticket(job)
-        self._queue.append(ticket)
-        with self._writing:
-            if not ticket.done:
-                self._commit_waiting()
+        if self._in_memory:
+            with self._writing:
+                self._run([ticket])
+        else:
+            self._queue_up(ticket)
         if ticket.error is not None:
             raise ticket.error
         return ticket.result  # type: ignore[return-value]
@@ -142,50 +152,92 @@ class Database:
         self._engine.dispose(close=False)
         self._engine = self._make_engine()
         self._writing = threading.RLock()
+        self._guard = threading.Lock()
         self._queue = deque()
+        self._led = False
+        self._leader = None
         self._writer = None
         self._pid = os.getpid()
 
-    def _commit_waiting(self) -> None:
-        tickets: list[_Ticket[Any]] = []
-        try:
-            while self._queue:
-                tickets.append(self._queue.popleft())
-            with self._translated():
-                self._run(tickets)
-        except BaseException as error:
-            for ticket in tickets:
-                if not ticket.done:
-                    ticket.error, ticket.done = error, True
-            if not isinstance(error, Exception):
+    def _queue_up(self, ticket: _Ticket[Any]) -> None:
+        """Wait until somebody has run the job, or lead."""
+        if self._leader == threading.get_ident():
+            raise StoreError("a write was begun inside another one", hint="call the engine after the hook or policy has returned")
+        with self._guard:
+            self._queue.append(ticket)
+            ticket.leads, self._led = not self._led, True
+        if not ticket.leads:
+            try:
+                ticket.turn.acquire()
+            except BaseException:
+                self._leave(ticket)
                 raise
+        if ticket.leads:
+            self._lead(ticket)
+
+    def _lead(self, ticket: _Ticket[Any]) -> None:
+        """Commit for everybody who waits."""
+        try:
+            with self._writing:
+                with self._guard:
+                    tickets = list(self._queue)
+                    self._queue.clear()
+                self._leader = threading.get_ident()
+                try:
+                    self._run(tickets)
+                finally:
+                    self._leader = None
+                    self._dismiss([other for other in tickets if other is not ticket])
+        finally:
+            self._leave(ticket)
+
+    def _dismiss(self, tickets: list[_Ticket[Any]]) -> None:
+        """Let the others go; those whose jobs an interrupt kept from running wait on."""
+        with self._guard:
+            self._queue.extendleft(ticket for ticket in reversed(tickets) if not ticket.done)
+        for ticket in tickets:
+            if ticket.done:
+                ticket.turn.release()
+
+    def _leave(self, ticket: _Ticket[Any]) -> None:
+        """Wait no more, and hand the lead on where it was this ticket's."""
+        with self._guard:
+            if ticket in self._queue:
+                self._queue.remove(ticket)
+            if not ticket.leads:
+                return
+            ticket.leads = False
+            self._led = bool(self._queue)
+            if self._queue:
+                self._queue[0].leads = True
+                self._queue[0].turn.release()
 
     def _run(self, tickets: list[_Ticket[Any]]) -> None:
+        """Run jobs in one transaction; where one fails, each in a transaction of its own, so that none harms the others."""
+        try:
+            with self._translated():
+                self._check_open()
+                self._commit(tickets)
+        except Exception as error:
+            if len(tickets) > 1 and not isinstance(error, (ClosedError, StoreBusyError)):
+                for ticket in tickets:
+                    self._run([ticket])
+                return
+            for ticket in tickets:
+                ticket.error, ticket.done = error, True
+
+    def _commit(self, tickets: list[_Ticket[Any]]) -> None:
         connection = self._write_connection()
-        alone = len(tickets) == 1
         try:
             with connection.begin():
                 for ticket in tickets:
-                    if alone:
-                        ticket.result = ticket.job(connection)
-                    else:
-                        self._run_guarded(connection, ticket)
+                    ticket.result = ticket.job(connection)
         except BaseException:
             if connection.invalidated:
                 self._writer = None
             raise
         for ticket in tickets:
             ticket.done = True
-
-    @staticmethod
-    def _run_guarded(connection: Connection, ticket: _Ticket[Any]) -> None:
-        try:
-            with connection.begin_nested():
-                ticket.result = ticket.job(connection)
-        except SQLAlchemyError:
-            raise
-        except Exception as error:
-            ticket.error = error
 
     def _write_connection(self) -> Connection:
         if self._writer is None:

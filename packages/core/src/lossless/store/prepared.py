@@ -19,10 +19,14 @@ __all__ = ["Prepared"]
 
 
 class _Compiled(NamedTuple):
-    """A statement for one dialect: its text, the order of its values (None where they go by name), and what makes a row."""
+    """A statement for one dialect.
+
+    Its text, the order of its values (None where they go by name), the values that are part of it, and what makes a row.
+    """
 
     sql: str
     order: tuple[str, ...] | None
+    fixed: Mapping[str, Any]
     row: Callable[[Iterable[Any]], Any]
 
 
@@ -37,7 +41,9 @@ class Prepared:
         """Run it and give its rows; they have the columns as attributes."""
         compiled = self._for(connection)
         if compiled.order is None:
-            return list(connection.exec_driver_sql(compiled.sql, dict(values)))
+            return list(connection.exec_driver_sql(compiled.sql, {**compiled.fixed, **values}))
+        if compiled.fixed:
+            values = {**compiled.fixed, **values}
         cursor = _driver(connection).execute(compiled.sql, [values[name] for name in compiled.order])
         return [compiled.row(row) for row in cursor]
 
@@ -64,11 +70,11 @@ class Prepared:
         if found is None:
             compiled = self._statement.compile(dialect=dialect)
             order = tuple(getattr(compiled, "positiontup", None) or ()) if dialect.name == "sqlite" else None
+            fixed = {name: value for name, value in compiled.params.items() if value is not None}
             names = [str(column.key) for column in getattr(self._statement, "selected_columns", ())]
-            row: Callable[[Iterable[Any]], Any] = tuple
-            if names:
-                row = namedtuple("Row", names)._make  # type: ignore[misc]
-            found = self._compiled[dialect.name] = _Compiled(str(compiled), order, row)
+            rows: Any = namedtuple("Row", names) if names else None
+            row = rows._make if names else tuple
+            found = self._compiled[dialect.name] = _Compiled(str(compiled), order, fixed, row)
         return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, literal_column, select
+from sqlalchemy import Connection, bindparam, literal_column, select
 
 from lossless.errors import CorruptError, NotFoundError
 from lossless.messages.formats import Format
@@ -61,7 +61,7 @@ _BETWEEN = Prepared(
     ).order_by(_MESSAGE.c.seq)
 )
 
-Fact = Row[Any]
+Fact = Any
 """The facts of a message that decisions are made from, without its payload: seq, id, role, tokens, unit, place, request,
 injected."""
 
@@ -178,16 +178,25 @@ class MessageReader:
                 self._bytes -= len(dropped.data)
 
 
-def facts_between(connection: Connection, key: ThreadKey, first: int, last: int, *, limit: int | None = None) -> list[Fact]:
+def facts_between(connection: Connection, key: ThreadKey, first: int, last: int) -> list[Fact]:
     """Read the facts of the messages with seq ``first`` to ``last``, both included, in storage order."""
-    statement = _FACTS.where(_of(key), _MESSAGE.c.seq.between(first, last)).order_by(_MESSAGE.c.seq).limit(limit)
-    return list(connection.execute(statement))
+    wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": first, "last": last}
+    return _FACTS_BETWEEN.all(connection, wanted)
 
 
 def newest_facts(connection: Connection, key: ThreadKey, first: int, last: int, *, limit: int) -> list[Fact]:
     """Read the facts of at most ``limit`` messages with seq ``first`` to ``last``, newest first."""
-    statement = _FACTS.where(_of(key), _MESSAGE.c.seq.between(first, last)).order_by(_MESSAGE.c.seq.desc()).limit(limit)
-    return list(connection.execute(statement))
+    wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": first, "last": last, "limit": limit}
+    return _NEWEST_FACTS.all(connection, wanted)
+
+
+_FACTS_RANGE = _FACTS.where(
+    _MESSAGE.c.namespace == bindparam("namespace"),
+    _MESSAGE.c.thread_id == bindparam("thread_id"),
+    _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
+)
+_FACTS_BETWEEN = Prepared(_FACTS_RANGE.order_by(_MESSAGE.c.seq))
+_NEWEST_FACTS = Prepared(_FACTS_RANGE.order_by(_MESSAGE.c.seq.desc()).limit(bindparam("limit")))
 
 
 def facts_of(connection: Connection, key: ThreadKey, seqs: Sequence[int]) -> list[Fact]:
