@@ -177,6 +177,13 @@ def test_what_is_written_from_parts_is_what_was_given(payload: dict[str, Any]) -
     assert ANTHROPIC.render([turn(payload)]).messages == [payload]
 
 
+@pytest.mark.parametrize(("given", "shown"), [("text", {"_raw": "text"}), (None, {}), ([1], {"_raw": "[1]"})])
+def test_input_that_is_no_object_is_shown_as_one(given: Any, shown: dict[str, Any]) -> None:
+    payload = {"role": "assistant", "content": [{**CALL, "input": given}]}
+    for each in (turn(payload), turn(payload, standing=True)):
+        assert ANTHROPIC.render([each]).messages[0]["content"] == [{**CALL, "input": shown}]
+
+
 def test_leading_system_turns_become_one_system_text() -> None:
     turns = [turn({"role": "system", "content": text}) for text in ("Be brief.", "Be kind.")]
     shown = ANTHROPIC.render([*turns, turn({"role": "user", "content": "hi"})])

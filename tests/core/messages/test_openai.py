@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lossless.errors import MessageError
 from lossless.messages import (
+    PROFILES,
     AnthropicFormat,
     Call,
     Media,
@@ -22,6 +23,8 @@ from lossless.messages import (
     Turn,
     is_request,
     looks_anthropic,
+    problems,
+    repair,
 )
 
 OPENAI, ANTHROPIC = OpenAIFormat(), AnthropicFormat()
@@ -219,6 +222,20 @@ def test_reading_anything_gives_parts_or_a_message_error(payload: Any) -> None:
             shown_by.render([Turn(role, parts, "m_1", payload if form is shown_by else None)])
 
 
+@settings(max_examples=500, deadline=None)
+@given(st.lists(payloads, max_size=4), st.sampled_from([OPENAI, ANTHROPIC]), st.sampled_from([OPENAI, ANTHROPIC]), st.data())
+def test_whatever_was_read_can_be_shown_to_every_provider(given_: list[Any], stored: Any, shown_by: Any, data: Any) -> None:
+    profile = PROFILES[data.draw(st.sampled_from(list(PROFILES)))]
+    turns = []
+    for payload in given_:
+        try:
+            turns.append(Turn(stored.role(payload), stored.read(payload), "m", payload if stored is shown_by else None))
+        except MessageError:
+            continue
+    rendered = shown_by.render(repair(turns, profile).turns, profile)
+    assert problems(rendered.messages, profile, rendered.system) == []
+
+
 def test_a_standing_payload_is_shown_in_its_own_order_with_the_apis_keys_only() -> None:
     payload = {"content": "x", "id": "m_7", "role": "user", "name": "Ada", "metadata": {"a": 1}, "created_at": 5}
     assert list(shown(payload).items()) == [("content", "x"), ("role", "user"), ("name", "Ada")]
@@ -253,6 +270,21 @@ def test_keys_that_an_answer_has_and_a_request_may_not_are_left_out() -> None:
 )
 def test_what_is_written_from_parts_is_what_was_given(payload: dict[str, Any]) -> None:
     assert written(payload) == [payload]
+
+
+def test_arguments_that_are_no_text_are_shown_as_text() -> None:
+    payload = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": {"a": 1}}}],
+    }
+    (call,) = shown(payload)["tool_calls"]
+    assert call == {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    assert payload["tool_calls"][0]["function"]["arguments"] == {"a": 1}
+
+
+def test_keys_of_another_role_are_left_out() -> None:
+    assert shown({"role": "user", "content": "x", "tool_calls": [CALL], "tool_call_id": "c"}) == {"role": "user", "content": "x"}
 
 
 def test_the_older_form_of_calls_is_kept_with_its_results() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from lossless.messages.formats import Turn
 from lossless.messages.notes import media_note, opaque_note, system_note
 from lossless.messages.parts import Call, Media, Opaque, Part, Reasoning, Result, Text
+from lossless.messages.payload import json_text
 from lossless.messages.wire import fresh, own_block
 
 __all__ = ["NAME", "write"]
@@ -56,8 +57,23 @@ def _keep(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 def _copy_content(content: Any) -> Any:
     if isinstance(content, (list, tuple)):
-        return [{"type": "text", "text": block} if isinstance(block, str) else fresh(block) for block in content]
+        return [_own(block) for block in content]
     return content
+
+
+def _own(block: Any) -> Any:
+    """Copy a block of this format, set right where the API would not take it: texts without a type, input that is no object."""
+    if isinstance(block, str):
+        return {"type": "text", "text": block}
+    copied = fresh(block)
+    if isinstance(copied, dict):
+        kind = copied.get("type")
+        if kind == "tool_use" and not isinstance(copied.get("input"), dict):
+            given = copied.get("input")
+            copied["input"] = {} if given is None else {"_raw": given if isinstance(given, str) else json_text(given)}
+        elif kind == "tool_result" and isinstance(copied.get("content"), list):
+            copied["content"] = [_own(inner) for inner in copied["content"]]
+    return copied
 
 
 def _blocks(content: Any) -> list[Any]:
@@ -97,7 +113,7 @@ def _block(part: Part, turn: Turn) -> str | dict[str, Any] | None:
         return _result(part, turn)
     block = own_block(part, NAME)
     if block is not None:
-        copied: dict[str, Any] = fresh(block)
+        copied: dict[str, Any] = _own(block)
         return copied
     if isinstance(part, Text):
         return part.text
@@ -113,7 +129,7 @@ def _call(call: Call) -> dict[str, Any]:
     block = own_block(call, NAME)
     if block is None:
         return {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)}
-    copied: dict[str, Any] = fresh(block)
+    copied: dict[str, Any] = _own(block)
     copied["id"] = call.id
     copied["name"] = call.name
     return copied
@@ -123,16 +139,20 @@ def _input(arguments: str) -> dict[str, Any]:
     if not arguments.strip():
         return {}
     try:
-        found = json.loads(arguments)
+        found = json.loads(arguments, parse_constant=_refuse)
     except (ValueError, RecursionError):
         found = None
     return found if isinstance(found, dict) else {"_raw": arguments}
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
 def _result(result: Result, turn: Turn) -> dict[str, Any]:
     block = own_block(result, NAME)
     if block is not None:
-        copied: dict[str, Any] = fresh(block)
+        copied: dict[str, Any] = _own(block)
         copied["tool_use_id"] = result.call_id
         return copied
     written: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}

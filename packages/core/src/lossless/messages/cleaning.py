@@ -59,7 +59,8 @@ def clean_result(result: Result, origin: str, profile: Profile, repairs: list[Re
         good: Text | Media | Opaque | None = part
         if isinstance(part, Text):
             # A blank string is fine where a tool may answer with nothing; a blank block is not.
-            good = part if not is_blank(part.text) or (profile.empty_results and part.block is None) else None
+            alone = profile.empty_results and part.block is None and len(result.parts) == 1
+            good = part if alone or not is_blank(part.text) else None
             blank = blank or good is None
         else:
             good = _clean_content(part, origin, profile, repairs)

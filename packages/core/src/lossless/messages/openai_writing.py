@@ -9,6 +9,7 @@ from typing import Any
 from lossless.messages.formats import Turn
 from lossless.messages.notes import media_note, opaque_note
 from lossless.messages.parts import Call, Media, Opaque, Part, Reasoning, Result, Text
+from lossless.messages.payload import json_text
 from lossless.messages.wire import data_uri, fresh, own_block
 
 __all__ = ["LEGACY", "LEGACY_CALL", "NAME", "write"]
@@ -17,9 +18,11 @@ NAME = "openai/1"
 LEGACY = (NAME, None)  # the block of a call that was given in the older form, ``function_call``
 LEGACY_CALL = "function_call:"  # such calls have no ids: this and the function's name stand for one
 
-_KEYS = frozenset(
-    {"role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio", "function_call", "reasoning_content"}
-)
+_KEYS = frozenset({"role", "content", "name"})
+_ASSISTANT_KEYS = _KEYS | {"tool_calls", "refusal", "audio", "function_call", "reasoning_content"}
+_TOOL_KEYS = _KEYS | {"tool_call_id"}
+_KEYS_OF = {"assistant": _ASSISTANT_KEYS, "tool": _TOOL_KEYS}
+_NULLABLE = frozenset({"content", "refusal", "audio", "function_call"})
 _PARTICIPANT = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NO_PLACE = "this format has no place for it"
 
@@ -108,14 +111,18 @@ class _Writer:
 def _keep(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Copy what the API knows of a payload, in its order; it refuses empty lists of calls, and the sound of a spoken answer."""
     message: dict[str, Any] = {}
+    known = _KEYS_OF.get(payload["role"], _KEYS)
     for key, value in payload.items():
-        if key not in _KEYS:
+        if key not in known:
             continue
-        if type(value) is str or value is None:
-            if key != "tool_calls":
-                message[key] = value
-        elif key == "tool_calls" and not value:
-            continue
+        if type(value) is str:
+            message[key] = value
+        elif value is None:
+            if key in _NULLABLE:
+                message[key] = None
+        elif key == "tool_calls":
+            if value:
+                message[key] = [_own_call(call) for call in value]
         elif key == "content":
             message[key] = [{"type": "text", "text": part} if isinstance(part, str) else fresh(part) for part in value]
         elif key == "audio" and isinstance(value, Mapping):
@@ -142,12 +149,24 @@ def _call(call: Call) -> dict[str, Any]:
     block = own_block(call, NAME)
     if block is None:
         return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-    item: dict[str, Any] = fresh(block)
+    item = _own_call(block)
     item["id"] = call.id
-    function = item.get("function")
-    if isinstance(function, dict):
-        function["name"] = call.name
-        function["arguments"] = call.arguments
+    for kind in ("function", "custom"):
+        if isinstance(item.get(kind), dict):
+            item[kind]["name"] = call.name
+    return item
+
+
+def _own_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a call of this format, set right where the API would not take it: arguments that are not text, no type."""
+    item: dict[str, Any] = fresh(call)
+    for kind, key in (("function", "arguments"), ("custom", "input")):
+        body = item.get(kind)
+        if isinstance(body, dict):
+            item.setdefault("type", kind)
+            given = body.get(key)
+            if not isinstance(given, str):
+                body[key] = "" if given is None else json_text(given)
     return item
 
 
