@@ -34,6 +34,7 @@ class SourceItem:
         role: ``user`` or ``tool``.
         hedged: whether its source says that it is not sure.
         atoms: the exact strings (numbers, ids, paths) that must be readable for the item to count as kept.
+        origin: of a tool's answer, the tool and the arguments that the answer does not repeat, such as ``search(2024-05-20)``.
     """
 
     text: str
@@ -43,6 +44,7 @@ class SourceItem:
     role: str
     hedged: bool = False
     atoms: tuple[str, ...] = ()
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,7 @@ class Note:
         decisions: the decisions that were kept; they don't count in k of N.
         regime: the verdict of the witness.
         tokens: tokens of ``text``.
+        invented: numbers and ids in a model's text that none of its sources hold.
     """
 
     text: str
@@ -76,6 +79,7 @@ class Note:
     decisions: tuple[Decision, ...] = ()
     regime: Regime = "correctable"
     tokens: int = 0
+    invented: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
