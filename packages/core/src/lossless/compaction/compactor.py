@@ -127,10 +127,12 @@ class Compactor:
             if time.monotonic() >= prepared.spent.deadline:
                 prepared.out_of_effort = True
                 return
-            pressure = prepared.tokens() > limits.hard
+            over_hard = prepared.tokens() > limits.hard
+            # Less than half-way down from soft to target, the next compaction would come too soon.
+            pressure = over_hard or (excess is not None and excess > (limits.soft - limits.target) // 2)
             block, sources = self._next_block(key, prepared, share, kept, excess, pressure)
             if block is None or sources is None:
-                if not pressure or tail <= 1:
+                if not over_hard or tail <= 1:
                     return
                 # Under pressure the fresh tail yields from its old end before anything is exhausted.
                 tail //= 2

@@ -77,7 +77,7 @@ def decide(
         elements: the view before the fresh tail, oldest first.
         limits: thresholds and chunk size.
         excess: tokens above the target; None: compact whatever can be.
-        pressure: whether the context does not fit, so that two summaries are enough to condense.
+        pressure: whether so much is above the target that two summaries are enough to condense if there is nothing else.
         is_refused: whether a block was tried and could not be made shorter.
     """
     summarised = sum(element.tokens for element in elements if isinstance(element, SummaryRef))
@@ -107,10 +107,13 @@ def whole_units(facts: Sequence[Fact]) -> list[list[Fact]]:
 
 
 def _wanted(limits: Limits, excess: int | None) -> int:
-    """Size the chunk so that the last one meets the target: a leaf keeps about 35 % of it, and has a frame."""
+    """Size the chunk so that the last one meets the target: a leaf keeps about 35 % of it, and has a frame.
+
+    It is a quarter of a full chunk at least: many small leaves would be frames more than text.
+    """
     if excess is None:
         return limits.chunk
-    return max(2 * MIN_BLOCK, min(limits.chunk, int(excess / 0.65) + 100))
+    return max(2 * MIN_BLOCK, limits.chunk // 4, min(limits.chunk, int(excess / 0.65) + 100))
 
 
 def _leaves(elements: Sequence[Element], wanted: int) -> Iterator[Block]:
