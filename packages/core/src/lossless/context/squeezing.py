@@ -73,5 +73,6 @@ def _shortened(part: Part, message_id: str, names: dict[str, str], characters: i
         return Text(stub_text(part.text, message_id=message_id, what="text", room=characters))
     if isinstance(part, Result) and len(part.text) > characters:
         what = f"result of {names.get(part.call_id) or part.name or 'a tool'}"
-        return replace(part, parts=(Text(stub_text(part.text, message_id=message_id, what=what, room=characters)),))
+        shown = Text(stub_text(part.text, message_id=message_id, what=what, room=characters))
+        return replace(part, parts=(shown,), block=None)
     return part
