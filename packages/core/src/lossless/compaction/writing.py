@@ -147,10 +147,12 @@ class SummaryWriter:
             return error
         if not text.strip():
             return SummarizerError("the answer is blank")
-        if len(text) > _LONGEST * max(room, 1) or self._counter.count(text) > max(room, 1):
+        if len(text) > _LONGEST * max(room, 1) or (written := self._counter.count(text)) > max(room, 1):
             return SummarizerError(f"the answer has more than {room} tokens")
         items, gathered = _facts_of(sources)
-        return complete(text.strip(), items, gathered, max(room, 1), self._counter, _pointer(sources))
+        # What is added must not make every summary twice as long: each token of it is read again whenever it is condensed.
+        full = max(1, min(room, max(ask.target, written + ask.target // 4)))
+        return complete(text.strip(), items, gathered, full, self._counter, _pointer(sources))
 
     def _plain_note(self, sources: Sources, target: int) -> Note | Exception:
         note = self._policy_note(self._plain, sources, target)
