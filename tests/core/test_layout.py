@@ -16,7 +16,7 @@ from lossless_sources import PACKAGES, ROOT, Import, Module, imports, modules
 
 # Lowest first. A room imports from lower tiers only; rooms of one tier don't know each other.
 TIERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors"}),
+    frozenset({"errors", "twins"}),
     frozenset({"messages"}),
     frozenset({"tokens"}),
     frozenset({"economics"}),
@@ -27,14 +27,14 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"context"}),
     frozenset({"compaction"}),
     frozenset({"versions", "files", "operators", "access"}),
-    frozenset({"settings", "engine", "thread"}),
+    frozenset({"settings", "builtins", "engine", "thread"}),
     frozenset({"lossless"}),  # the package itself: its __init__ hands out what lies below
     frozenset({"tools", "transcripts", "reclaim", "testing"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),
 )
 TIER = {room: tier for tier, rooms in enumerate(TIERS) for room in rooms}
-FACADE = frozenset({"settings", "engine", "thread"})  # one façade in three modules
+FACADE = frozenset({"settings", "builtins", "engine", "thread"})  # one façade in several modules
 ADAPTERS = frozenset(PACKAGES) - {"lossless"}
 MAY_USE = {"lossless_langgraph": {"lossless_langchain"}}  # the only adapter that builds on another
 

@@ -37,6 +37,7 @@ from lossless.store.read import MessageReader
 from lossless.store.search import Hit, Mode, search
 from lossless.thread import Thread
 from lossless.tokens import find_model, margin_for
+from lossless.twins import async_twin
 
 __all__ = ["DEFAULT_URL", "Engine"]
 
@@ -170,6 +171,19 @@ class Engine:
             if thread is not None and read_head(connection, ThreadKey(self.namespace, thread)) is None:
                 raise NotFoundError(f"there is no thread {thread}", hint="list them with threads()")
             return verify_namespace(connection, self.views, self.namespace, thread)
+
+    # The same, async
+
+    aclose = async_twin(close)
+    athreads = async_twin(threads)
+    agrep = async_twin(grep)
+    averify = async_twin(verify)
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.aclose()
 
     # What threads use
 

@@ -24,6 +24,7 @@ from lossless.store.pages import Page
 from lossless.store.read import from_milliseconds
 from lossless.store.search import Hit, Mode
 from lossless.tokens import count_tools
+from lossless.twins import async_twin
 
 if TYPE_CHECKING:
     from lossless.engine import Engine
@@ -253,6 +254,21 @@ class Thread:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until background compaction of this thread is idle; give whether that came about within ``timeout`` seconds."""
         return self._engine.worker.wait(self._key, timeout)
+
+    # The same, async; ``async`` and ``await`` are keywords, so two of them end in an underscore
+
+    aappend = async_twin(append)
+    async_ = async_twin(sync)
+    adelete = async_twin(delete)
+    aundo = async_twin(undo)
+    amessages = async_twin(messages)
+    acontext = async_twin(context)
+    agrep = async_twin(grep)
+    aexpand = async_twin(expand)
+    adescribe = async_twin(describe)
+    aviews = async_twin(views)
+    acompact = async_twin(compact)
+    await_ = async_twin(wait)
 
     def _store(
         self, given: list[Given], compact: bool, format: str | None, created_at: datetime | None, *, whole: bool

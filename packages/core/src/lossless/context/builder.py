@@ -79,7 +79,7 @@ class ContextBuilder:
         for _attempt in range(_ATTEMPTS):
             chosen = fit(scene, room, limits.tail)
             context = self._rendered(scene, chosen, writer, profile, address, limits)
-            if context.tokens <= limits.hard or chosen.reason:
+            if context.tokens <= limits.hard:
                 break
             room -= context.tokens - limits.hard
         return context

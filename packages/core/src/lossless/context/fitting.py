@@ -65,7 +65,8 @@ def fit(scene: Scene, room: int, tail: int) -> Chosen:
         pieces, reason = _squeezed(scene, forced, pieces, left)
         if sum(piece.item.tokens for piece in pieces.values()) > left:
             # Not even shortened does it fit: what is pinned and the newest request are all that must be there.
-            pieces = {place: piece for place, piece in pieces.items() if place in must}
+            pinned_only = {place: piece for place, piece in pieces.items() if place in pins}
+            pieces, _ = _squeezed(scene, [place for place in forced if place in must], pinned_only, left)
     represented = sum(refs[place].messages if place in refs else 1 for place in pieces)
     missing = omission_piece(scene, set(pieces))
     if missing is not None:

@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 
 from lossless.context.rendering import stub_text
 from lossless.messages.model import Message
-from lossless.messages.parts import Call, Part, Result, Text, readable
+from lossless.messages.notes import media_note
+from lossless.messages.parts import Call, Media, Part, Result, Text, readable
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 
 __all__ = ["Stub", "squeeze"]
 
 _ROUNDS = 12
+_MEDIA = 4_000
+"""Characters of text that cost as much as media do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,11 @@ def squeeze(messages: Sequence[Message], room: int, counter: TokenCounter) -> di
 
 
 def _longest(message: Message) -> int:
-    return max((len(part.text) for part in message.parts if isinstance(part, (Text, Result))), default=0)
+    return max((_MEDIA if isinstance(part, Media) else len(part.text) for part in message.parts if _can_be_shortened(part)), default=0)
+
+
+def _can_be_shortened(part: Part) -> TypeGuard[Text | Result | Media]:
+    return isinstance(part, (Text, Result, Media))
 
 
 def _shortened(part: Part, message_id: str, names: dict[str, str], characters: int) -> Part:
@@ -75,4 +82,6 @@ def _shortened(part: Part, message_id: str, names: dict[str, str], characters: i
         what = f"result of {names.get(part.call_id) or part.name or 'a tool'}"
         shown = Text(stub_text(part.text, message_id=message_id, what=what, room=characters))
         return replace(part, parts=(shown,), block=None)
+    if isinstance(part, Media) and characters < _MEDIA:
+        return Text(media_note(part, message_id, "the context has no room for it"))
     return part

@@ -99,70 +99,77 @@ def append(connection: Connection, key: ThreadKey, position: Position, drafts: S
     """
     known = _known(connection, key, position, drafts)
     repeated = _repeated_ids(drafts, known)
-    refs: list[MessageRef] = []
-    rows: list[dict[str, Any]] = []
-    fresh: list[Draft] = []
-    revisions: list[tuple[int, int]] = []
-    tracker = UnitTracker(position.open_calls)
-    seq, total, chain = position.next_seq, position.total_tokens, position.chain
-    salts = os.urandom(16 * len(drafts))
-    for index, draft in enumerate(drafts):
+    batch = _Batch(key, position)
+    for draft in drafts:
         before = known.get(draft.id) if draft.id is not None else None
         if before is not None and (draft.id in repeated or _same(connection, key, before, draft)):
-            refs.append(MessageRef(str(draft.id), before.seq))
-            continue
-        given = draft.id if draft.id is not None else _derived_id(seq, known)
-        salt = salts[16 * index : 16 * index + 16]
-        committed = commitment(salt, draft.data)
-        revises = before.seq if before is not None else None
-        chain = chain_link(
-            chain,
-            committed,
-            seq=seq,
-            id=given,
-            role=draft.role,
-            format=draft.format,
-            created_at=draft.created_at,
-            revises=revises,
-        )
-        total += draft.tokens
+            batch.refs.append(MessageRef(str(draft.id), before.seq))
+        else:
+            id = draft.id if draft.id is not None else _derived_id(batch.seq, known)
+            known[id] = batch.add(id, draft, before)
+    after = batch.position()
+    if batch.rows:
+        _insert(connection, key, batch.rows, batch.drafts)
+        _advance(connection, key, after, now)
+    return Appended(tuple(batch.refs), len(batch.rows), tuple(batch.revisions), after)
+
+
+class _Batch:
+    """Rows in the making, each from where the one before left the thread."""
+
+    def __init__(self, key: ThreadKey, position: Position) -> None:
+        self._key = key
+        self._tracker = UnitTracker(position.open_calls)
+        self._total = position.total_tokens
+        self._chain = position.chain
+        self._lookalikes = position.lookalike_ids
+        self.seq = position.next_seq
+        self.refs: list[MessageRef] = []
+        self.rows: list[dict[str, Any]] = []
+        self.drafts: list[Draft] = []
+        self.revisions: list[tuple[int, int]] = []
+
+    def add(self, id: str, draft: Draft, before: _Known | None) -> _Known:
+        """Make the row of a new message, or of a revision of ``before``, which keeps its place and its unit."""
+        seq, salt = self.seq, os.urandom(16)
         place = before.place if before is not None else seq
-        unit = before.unit if before is not None else tracker.place(seq, draft.shape)
-        rows.append(
+        unit = before.unit if before is not None else self._tracker.place(seq, draft.shape)
+        revises = before.seq if before is not None else None
+        committed = commitment(salt, draft.data)
+        facts: dict[str, Any] = {"seq": seq, "id": id, "role": draft.role, "format": draft.format, "created_at": draft.created_at}
+        self._chain = chain_link(self._chain, committed, **facts, revises=revises)
+        self._total += draft.tokens
+        self.rows.append(
             {
-                "namespace": key.namespace,
-                "thread_id": key.thread_id,
-                "seq": seq,
-                "id": given,
-                "role": draft.role,
-                "format": draft.format,
+                "namespace": self._key.namespace,
+                "thread_id": self._key.thread_id,
+                **facts,
                 "digest": draft.digest,
                 "salt": salt,
                 "commitment": committed,
-                "chain": chain,
+                "chain": self._chain,
                 "tokens": draft.tokens,
                 "exact": int(draft.exact),
-                "total_tokens": total,
+                "total_tokens": self._total,
                 "unit": unit,
                 "place": place,
                 "revises": revises,
                 "request": int(draft.request),
                 "injected": int(draft.injected),
-                "created_at": draft.created_at,
             }
         )
-        fresh.append(draft)
+        self.drafts.append(draft)
+        self.refs.append(MessageRef(id, seq))
         if before is not None:
-            revisions.append((before.seq, seq))
-        known[given] = _Known(seq, place, unit, draft.digest, draft.format)
-        refs.append(MessageRef(given, seq))
-        seq += 1
-    lookalikes = position.lookalike_ids or any(draft.id is not None and _looks_derived(draft.id) for draft in fresh)
-    after = Position(seq, total, chain, tuple(tracker.open_calls)[-_OPEN_CALLS:], lookalikes)
-    if rows:
-        _insert(connection, key, rows, fresh)
-        _advance(connection, key, after, now)
-    return Appended(tuple(refs), len(rows), tuple(revisions), after)
+            self.revisions.append((before.seq, seq))
+        self._lookalikes = self._lookalikes or (draft.id is not None and _looks_derived(draft.id))
+        self.seq += 1
+        return _Known(seq, place, unit, draft.digest, draft.format)
+
+    def position(self) -> Position:
+        """Give where the rows leave the thread."""
+        calls = tuple(self._tracker.open_calls)[-_OPEN_CALLS:]
+        return Position(self.seq, self._total, self._chain, calls, self._lookalikes)
 
 
 def _insert(connection: Connection, key: ThreadKey, rows: list[dict[str, Any]], drafts: list[Draft]) -> None:
