@@ -6,19 +6,20 @@ shortened text says what it is, how long it was and how to get it back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lossless.context.rendering import stub_text
 from lossless.messages.model import Message
 from lossless.messages.notes import media_note
-from lossless.messages.parts import Call, Media, Part, Result, Text, readable
+from lossless.messages.parts import Call, Media, Opaque, Part, Result, Text, readable
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 
 __all__ = ["Stub", "squeeze"]
 
-_ROUNDS = 12
+_CHARACTERS = 8
+"""Of a token, at the most: what is longer than the room can't fit anyway, and is not even counted."""
 _MEDIA = 4_000
 """Characters of text that cost as much as media do."""
 
@@ -51,10 +52,8 @@ def squeeze(messages: Sequence[Message], room: int, counter: TokenCounter) -> di
     others = [message for message in messages if message.role != "user"]
     for group in (others, requests):
         longest = max((_longest(message) for message in group), default=0)
-        characters = longest // 2
-        for _round in range(_ROUNDS):
-            if total() <= room:
-                return stubs
+        characters = min(longest // 2, max(room, 0) * _CHARACTERS)
+        while total() > room:
             for message in group:
                 parts = tuple(_shortened(part, message.id, names, characters) for part in message.parts)
                 if parts != message.parts:
@@ -68,20 +67,31 @@ def squeeze(messages: Sequence[Message], room: int, counter: TokenCounter) -> di
 
 
 def _longest(message: Message) -> int:
-    return max((_MEDIA if isinstance(part, Media) else len(part.text) for part in message.parts if _can_be_shortened(part)), default=0)
+    return max((_length(part) for part in message.parts), default=0)
 
 
-def _can_be_shortened(part: Part) -> TypeGuard[Text | Result | Media]:
-    return isinstance(part, (Text, Result, Media))
+def _length(part: Part) -> int:
+    """Give how long a part is in characters, as far as it can be shortened."""
+    if isinstance(part, Media):
+        return _MEDIA
+    if isinstance(part, Result):
+        return sum(map(_length, part.parts))
+    return len(part.text) if isinstance(part, Text) else 0
 
 
-def _shortened(part: Part, message_id: str, names: dict[str, str], characters: int) -> Part:
-    if isinstance(part, Text) and len(part.text) > characters:
+def _shortened(part: Part, message_id: str, names: Mapping[str, str], characters: int) -> Part:
+    if _length(part) <= characters:
+        return part
+    if isinstance(part, Text):
         return Text(stub_text(part.text, message_id=message_id, what="text", room=characters))
-    if isinstance(part, Result) and len(part.text) > characters:
-        what = f"result of {names.get(part.call_id) or part.name or 'a tool'}"
-        shown = Text(stub_text(part.text, message_id=message_id, what=what, room=characters))
-        return replace(part, parts=(shown,), block=None)
-    if isinstance(part, Media) and characters < _MEDIA:
+    if isinstance(part, Media):
         return Text(media_note(part, message_id, "the context has no room for it"))
+    if isinstance(part, Result):
+        what = f"result of {names.get(part.call_id) or part.name or 'a tool'}"
+        shown: list[Text | Media | Opaque] = [inner for inner in part.parts if isinstance(inner, Opaque)]
+        if part.text:
+            shown.append(Text(stub_text(part.text, message_id=message_id, what=what, room=characters)))
+        media = (inner for inner in part.parts if isinstance(inner, Media))
+        shown.extend(Text(media_note(each, message_id, "the context has no room for it")) for each in media)
+        return replace(part, parts=tuple(shown), block=None)
     return part

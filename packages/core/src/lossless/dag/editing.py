@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sqlalchemy import Connection, select
 
 from lossless.dag.opening import open_paths, ref_to, runs
+from lossless.dag.placing import is_hidden, show_instead
 from lossless.dag.segments import Hidden, Raw, Segment, Tail
 from lossless.dag.summaries import Summary, store_summary
 from lossless.dag.view import View
@@ -58,7 +59,11 @@ def edit(
             segments.extend(_split(connection, key, segment, changes, arrivals))
         else:
             segments.append(segment)
-    return View(_merged(segments))
+    edited = View(tuple(segments))
+    for seq, after in changes.items():
+        if after and is_hidden(view, seq):
+            edited = show_instead(connection, key, edited, seq, after)
+    return View(_merged(edited.segments))
 
 
 def revisions_since(connection: Connection, key: ThreadKey, seq: int) -> list[tuple[int, int]]:

@@ -1,0 +1,256 @@
+"""What must hold of any thread at any time, whoever wrote its summaries: checked from outside, through public names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
+
+from lossless import ActiveContext, Engine, Message, Thread
+from lossless.dag.coverage import covered_seqs
+from lossless.dag.heads import read_head
+from lossless.dag.summaries import load_summaries
+from lossless.messages import find_profile, problems
+from lossless.store.keys import ThreadKey
+from lossless_counting import independent_tokens
+
+__all__ = ["Entry", "Ledger", "check_context", "check_store", "rendered_text", "view_bytes"]
+
+
+@dataclass
+class Entry:
+    """A message as it was appended: what the store must give back for ever."""
+
+    seq: int
+    id: str
+    payload: dict[str, Any]
+    place: int
+    superseded: bool = False
+    deleted: bool = False
+
+    @property
+    def visible(self) -> bool:
+        """Whether it belongs to the view."""
+        return not (self.superseded or self.deleted)
+
+
+@dataclass
+class Ledger:
+    """Everything that was ever appended to a thread, kept beside the store and without it."""
+
+    entries: list[Entry] = field(default_factory=list)
+    moves: list[tuple[str, frozenset[int]]] = field(default_factory=list)  # by hand, oldest first, without those undone
+
+    def add(self, id: str, seq: int, payload: dict[str, Any]) -> None:
+        """Note an appended message; a known id makes it a revision."""
+        before = self.newest(id)
+        if before is not None:
+            before.superseded = True
+        self.entries.append(Entry(seq, id, payload, before.place if before is not None else seq))
+
+    def newest(self, id: str) -> Entry | None:
+        """Give the newest message with an id."""
+        return next((entry for entry in reversed(self.entries) if entry.id == id), None)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Note that messages left the view."""
+        gone = frozenset(entry.seq for id in ids if (entry := self.newest(id)) is not None)
+        for entry in self.entries:
+            entry.deleted = entry.deleted or entry.seq in gone
+        self.moves.append(("delete", gone))
+
+    def undo(self) -> bool:
+        """Note that the newest move by hand was taken back."""
+        if not self.moves:
+            return False
+        _what, gone = self.moves.pop()
+        for entry in self.entries:
+            entry.deleted = entry.deleted and entry.seq not in gone
+        return True
+
+    def in_order(self) -> list[Entry]:
+        """Give all entries by place."""
+        return sorted(self.entries, key=lambda entry: (entry.place, entry.seq))
+
+    def visible(self) -> list[Entry]:
+        """Give what belongs to the view, in order."""
+        return [entry for entry in self.in_order() if entry.visible]
+
+
+def check_store(engine: Engine, thread: Thread, ledger: Ledger) -> None:
+    """Check that the store verifies, covers every message once and in order, and gives back what was given."""
+    report = engine.verify()
+    assert report.ok, report.problems
+    everything = thread.messages(deleted=True)
+    assert [(message.seq, message.id) for message in everything] == [(entry.seq, entry.id) for entry in ledger.in_order()]
+    for message, entry in zip(everything, ledger.in_order(), strict=True):
+        assert repr(message.payload) == repr(entry.payload)  # repr tells 1 from 1.0 and True, and one key order from another
+        assert message.deleted is not entry.visible
+    assert [message.seq for message in thread.messages()] == [entry.seq for entry in ledger.visible()]
+    shown = [(seq, how) for seq, how in _covered(engine, thread) if how != "hidden"]
+    assert [seq for seq, _how in shown] == [entry.seq for entry in ledger.visible()]
+
+
+def check_context(
+    engine: Engine, thread: Thread, ledger: Ledger, *, profile: str = "openai", format: str = "openai", **options: Any
+) -> ActiveContext:
+    """Check one rendered context; give it."""
+    before = _data_version(engine)
+    context = thread.context(profile=profile, format=format, **options)
+    assert _data_version(engine) == before, "asking for a context wrote something"
+    again = thread.context(profile=profile, format=format, **options)
+    assert (view_bytes(again), again.view, again.items) == (view_bytes(context), context.view, context.items)
+    assert problems(context.messages, find_profile(profile), context.system) == []
+    tokens = independent_tokens(context.messages, context.system)
+    _check_budget(context, tokens, thread)
+    _check_counts(engine, thread, ledger, context)
+    _check_frames(context)
+    _check_request(thread, ledger, context)
+    _check_deleted(thread, ledger, context)
+    return context
+
+
+def view_bytes(context: ActiveContext) -> str:
+    """Give what a provider is sent, key order included."""
+    return json.dumps([context.system, context.messages], ensure_ascii=True)
+
+
+def rendered_text(context: ActiveContext) -> str:
+    """Give every string in a context, a line each."""
+    return "\n".join(_strings([context.system, context.messages]))
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for inner in value.values() for text in _strings(inner)]
+    return [text for inner in value for text in _strings(inner)] if isinstance(value, (list, tuple)) else []
+
+
+def _covered(engine: Engine, thread: Thread) -> list[tuple[int, str]]:
+    key = ThreadKey(engine.namespace, thread.id)
+    with engine.database.read() as connection:
+        head = read_head(connection, key)
+        if head is None:
+            return []
+        view = engine.views.load(connection, engine.namespace, head.view)
+        return list(covered_seqs(connection, key, view, head.next_seq))
+
+
+def _data_version(engine: Engine) -> tuple[int, int]:
+    """Give SQLite's word on whether anybody wrote since: other connections, and the writer itself."""
+    with engine.database.read() as connection:
+        version = connection.exec_driver_sql("PRAGMA data_version").scalar_one()
+        rows = connection.exec_driver_sql("SELECT count(*), sum(next_seq), sum(generation) FROM lossless_head").one()
+        summaries = connection.exec_driver_sql("SELECT count(*) FROM lossless_summary").scalar_one()
+        nodes = connection.exec_driver_sql("SELECT count(*) FROM lossless_node").scalar_one()
+    assert version is not None
+    return hash(tuple(rows)), summaries + nodes
+
+
+def _check_budget(context: ActiveContext, tokens: int, thread: Thread) -> None:
+    assert tokens <= context.tokens, f"the engine counts {context.tokens}, an independent count {tokens}"
+    if context.status == "ok":
+        assert context.tokens <= context.budget
+        assert context.reason == ""
+        return
+    assert context.reason
+    if context.tokens > context.budget:  # then only what has to be there is there
+        assert {item.kind for item in context.items} <= {"message", "stub", "omission"}
+        shown = [item.id for item in context.items if item.kind != "omission"]
+        messages = thread.messages()
+        requests = [message.id for message in messages if _is_request(message)]
+        pins = [message.id for message in takewhile(lambda message: message.role in ("system", "developer"), messages)]
+        assert set(shown) <= {*pins, *requests[-1:]}
+
+
+def _check_counts(engine: Engine, thread: Thread, ledger: Ledger, context: ActiveContext) -> None:
+    total = len(ledger.visible())
+    assert context.total == total
+    shown = sum(1 for item in context.items if item.kind in ("message", "stub"))
+    summaries = [item for item in context.items if item.kind == "summary"]
+    under = [message.seq for item in summaries for message in thread.expand(item.id)]
+    assert context.represented == shown + len(under)
+    omissions = [item for item in context.items if item.kind == "omission"]
+    missing = total - context.represented
+    assert len(omissions) == (1 if missing else 0)
+    for item in omissions:
+        assert re.search(rf"\b{missing}\b", item.text)
+        assert item.ids
+        assert any(item.text in text for text in _strings(context.messages))
+    visible = {entry.seq for entry in ledger.visible()}
+    assert set(under) <= visible
+    assert len(set(under)) == len(under)
+    _check_shrink(engine, thread, [item.id for item in summaries])
+
+
+def _check_shrink(engine: Engine, thread: Thread, ids: Sequence[str]) -> None:
+    """Check that each summary costs less than what it replaced: its messages, or its child summaries."""
+    key = ThreadKey(engine.namespace, thread.id)
+    by_id = {message.id: message for message in thread.messages(deleted=True)}
+    waiting = list(ids)
+    while waiting:
+        id = waiting.pop()
+        facts = thread.describe(id)
+        cost = 0
+        for source in facts["sources"]:
+            if source.startswith("sum_") and source not in by_id:
+                waiting.append(source)
+                with engine.database.read() as connection:
+                    cost += load_summaries(connection, key, [source])[source].tokens
+            else:
+                cost += by_id[source].tokens
+        assert facts["tokens"] < cost, f"{id} replaces {cost} tokens by {facts['tokens']}"
+
+
+def _check_frames(context: ActiveContext) -> None:
+    for item in context.items:
+        if item.kind != "summary":
+            continue
+        assert item.id in item.text
+        assert item.text.count("<") == item.text.count(">") == 2
+        assert item.text.startswith("<summary ")
+        assert item.text.endswith("</summary>")
+
+
+def _is_request(message: Message) -> bool:
+    if message.role != "user" or message.injected:
+        return False
+    content = message.payload.get("content")
+    if isinstance(content, str):
+        return bool(content.strip())
+    kinds = [block for block in content or () if block.get("type") != "tool_result"]
+    return any(block.get("type") != "text" or block["text"].strip() for block in kinds)
+
+
+def _check_request(thread: Thread, ledger: Ledger, context: ActiveContext) -> None:
+    """Check that the newest message a person sent is shown verbatim, or shortened in a context that is exhausted."""
+    requests = [message for message in thread.messages() if _is_request(message)]
+    if not requests:
+        return
+    newest = requests[-1]
+    item = next((item for item in context.items if item.id == newest.id and item.kind in ("message", "stub")), None)
+    assert item is not None, f"the newest request {newest.id} is not in the context"
+    if item.kind == "stub":
+        assert context.status == "exhausted"
+        return
+    text = rendered_text(context)
+    content = newest.payload["content"]
+    said = [content] if isinstance(content, str) else [block.get("text", "") for block in content]
+    for each in said:
+        assert not each.strip() or each in text
+
+
+def _check_deleted(thread: Thread, ledger: Ledger, context: ActiveContext) -> None:
+    """Check that markers of messages that left the view are nowhere in it."""
+    visible = " ".join(json.dumps(entry.payload, ensure_ascii=False) for entry in ledger.visible())
+    text = rendered_text(context)
+    for entry in ledger.entries:
+        if entry.visible:
+            continue
+        for marker in re.findall(r"mark-\d+-\w+", json.dumps(entry.payload, ensure_ascii=False)):
+            assert marker in visible or marker not in text, f"{marker} of the removed message {entry.id} is still shown"
