@@ -38,6 +38,7 @@ _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _CACHE_BYTES = 64 * 1024 * 1024
 _LOOKUP = 400
+_GAP = 4
 
 _FULL = select(
     _MESSAGE.c.seq,
@@ -108,11 +109,10 @@ class MessageReader:
     def by_seq(self, connection: Connection, key: ThreadKey, seqs: Sequence[int]) -> list[Message]:
         """Read messages by seq, in the order given."""
         known = self._cached(key, seqs)
-        missing = sorted({seq for seq in seqs if seq not in known})
-        for start in range(0, len(missing), _LOOKUP):
-            chunk = missing[start : start + _LOOKUP]
-            for row in connection.execute(_FULL.where(_of(key), _MESSAGE.c.seq.in_(chunk))):
-                known[row.seq] = self._message(key, row)
+        missing = {seq for seq in seqs if seq not in known}
+        for first, last in _stretches(missing):
+            wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": first, "last": last}
+            known.update((row.seq, self._message(key, row)) for row in _BETWEEN.all(connection, wanted) if row.seq in missing)
         return [known[seq] for seq in seqs if seq in known]
 
     def in_place_order(self, connection: Connection, key: ThreadKey, start: int, stop: int) -> list[Message]:
@@ -201,19 +201,28 @@ _NEWEST_FACTS = Prepared(_FACTS_RANGE.order_by(_MESSAGE.c.seq.desc()).limit(bind
 
 def facts_of(connection: Connection, key: ThreadKey, seqs: Sequence[int]) -> list[Fact]:
     """Read the facts of single messages, in storage order."""
-    found: list[Fact] = []
-    ordered = sorted(set(seqs))
-    for start in range(0, len(ordered), _LOOKUP):
-        statement = _FACTS.where(_of(key), _MESSAGE.c.seq.in_(ordered[start : start + _LOOKUP])).order_by(_MESSAGE.c.seq)
-        found.extend(connection.execute(statement))
-    return found
+    wanted = set(seqs)
+    stretches = _stretches(wanted)
+    return [fact for first, last in stretches for fact in facts_between(connection, key, first, last) if fact.seq in wanted]
 
 
 def requests_before(connection: Connection, key: ThreadKey, before: int, *, limit: int) -> list[Fact]:
     """Read the facts of the newest messages that a person sent, with a seq below ``before``, newest first."""
-    # A bound 1 would keep SQLite from using the partial index over requests.
-    statement = _FACTS.where(_of(key), _MESSAGE.c.seq < before, _MESSAGE.c.request == literal_column("1"))
-    return list(connection.execute(statement.order_by(_MESSAGE.c.seq.desc()).limit(limit)))
+    wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "before": before, "limit": limit}
+    return _REQUESTS_BEFORE.all(connection, wanted)
+
+
+_REQUESTS_BEFORE = Prepared(
+    _FACTS.where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.seq < bindparam("before"),
+        # A bound 1 would keep SQLite from using the partial index over requests.
+        _MESSAGE.c.request == literal_column("1"),
+    )
+    .order_by(_MESSAGE.c.seq.desc())
+    .limit(bindparam("limit"))
+)
 
 
 def unit_members(connection: Connection, key: ThreadKey, unit: int) -> list[Fact]:
@@ -223,8 +232,17 @@ def unit_members(connection: Connection, key: ThreadKey, unit: int) -> list[Fact
 
 def unit_partners(connection: Connection, key: ThreadKey, unit: int) -> list[Fact]:
     """Read the facts of the messages that belong to the unit begun by ``unit``, without that message itself."""
-    statement = _FACTS.where(_of(key), _MESSAGE.c.unit == unit, _MESSAGE.c.unit < _MESSAGE.c.seq)
-    return list(connection.execute(statement.order_by(_MESSAGE.c.seq)))
+    return _UNIT_PARTNERS.all(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "unit": unit})
+
+
+_UNIT_PARTNERS = Prepared(
+    _FACTS.where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.unit == bindparam("unit"),
+        _MESSAGE.c.unit < _MESSAGE.c.seq,
+    ).order_by(_MESSAGE.c.seq)
+)
 
 
 def visible_digests(connection: Connection, key: ThreadKey, hidden: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -249,6 +267,17 @@ def seqs_of(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[
     for id in ids:
         if id not in found:
             raise NotFoundError(f"there is no message {id} in thread {key.thread_id}", hint="list them with messages()")
+    return found
+
+
+def _stretches(seqs: Iterable[int]) -> list[tuple[int, int]]:
+    """Cover seqs by few ranges (first, last); a small gap is cheaper to read across than a query of its own."""
+    found: list[tuple[int, int]] = []
+    for seq in sorted(seqs):
+        if found and seq - found[-1][1] <= _GAP:
+            found[-1] = (found[-1][0], seq)
+        else:
+            found.append((seq, seq))
     return found
 
 
