@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from lossless.errors import NotFoundError
 from lossless.store.keys import ThreadKey
+from lossless.store.prepared import Prepared
 from lossless.store.tables import SummaryChildRow, SummaryMessageRow, SummaryRow
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
 _SUMMARY = SummaryRow.__table__  # type: ignore[attr-defined]
 _MESSAGES = SummaryMessageRow.__table__  # type: ignore[attr-defined]
 _CHILDREN = SummaryChildRow.__table__  # type: ignore[attr-defined]
-_LOOKUP = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,36 +141,31 @@ def load_summaries(connection: Connection, key: ThreadKey, ids: Sequence[str]) -
         NotFoundError: one of them is not in the thread.
     """
     found: dict[str, Summary] = {}
-    for start in range(0, len(ids), _LOOKUP):
-        chunk = list(ids[start : start + _LOOKUP])
-        for row in connection.execute(select(_SUMMARY).where(_of(_SUMMARY, key), _SUMMARY.c.id.in_(chunk))):
-            found[row.id] = _summary(row)
     for id in ids:
-        if id not in found:
+        row = _BY_ID.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "id": id})
+        if row is None:
             raise NotFoundError(f"there is no summary {id} in thread {key.thread_id}", hint="see the items of context()")
+        found[id] = _summary(row)
     return found
 
 
 def by_span(connection: Connection, key: ThreadKey, span: bytes) -> Summary | None:
     """Find a summary of the same sources by the same policy that is not degraded."""
-    statement = select(_SUMMARY).where(_of(_SUMMARY, key), _SUMMARY.c.span_key == span, _SUMMARY.c.degraded == 0)
-    row = connection.execute(statement.order_by(_SUMMARY.c.id).limit(1)).first()
+    row = _BY_SPAN.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "span_key": span})
     return None if row is None else _summary(row)
 
 
 def sources_of(connection: Connection, key: ThreadKey, id: str) -> tuple[int | str, ...]:
     """Give what is right under a summary, in order: seqs of messages and ids of summaries."""
-    found: list[tuple[int, int | str]] = []
-    for table, column in ((_MESSAGES, _MESSAGES.c.seq), (_CHILDREN, _CHILDREN.c.child_id)):
-        rows = connection.execute(select(table.c.ordinal, column).where(_of(table, key), table.c.summary_id == id))
-        found.extend((ordinal, source) for ordinal, source in rows)
+    wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "summary_id": id}
+    found = [*_OWN_MESSAGES.all(connection, wanted), *_OWN_CHILDREN.all(connection, wanted)]
     return tuple(source for _ordinal, source in sorted(found, key=lambda pair: pair[0]))
 
 
 def parents_of(connection: Connection, key: ThreadKey, id: str) -> tuple[str, ...]:
     """Give the condensed summaries right above a summary."""
-    statement = select(_CHILDREN.c.summary_id).where(_of(_CHILDREN, key), _CHILDREN.c.child_id == id)
-    return tuple(connection.execute(statement.order_by(_CHILDREN.c.summary_id)).scalars())
+    rows = _PARENTS.all(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "child_id": id})
+    return tuple(row.summary_id for row in rows)
 
 
 def messages_under(connection: Connection, key: ThreadKey, id: str) -> list[int]:
@@ -188,12 +183,35 @@ def messages_under(connection: Connection, key: ThreadKey, id: str) -> list[int]
 
 def directly_over(connection: Connection, key: ThreadKey, seq: int) -> tuple[str, ...]:
     """Give the summaries that were ever made right over a message."""
-    statement = select(_MESSAGES.c.summary_id).where(_of(_MESSAGES, key), _MESSAGES.c.seq == seq)
-    return tuple(connection.execute(statement.order_by(_MESSAGES.c.summary_id)).scalars())
+    rows = _OVER.all(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq})
+    return tuple(row.summary_id for row in rows)
 
 
-def _of(table: Any, key: ThreadKey) -> Any:
-    return (table.c.namespace == key.namespace) & (table.c.thread_id == key.thread_id)
+def _of(table: Any) -> Any:
+    return (table.c.namespace == bindparam("namespace")) & (table.c.thread_id == bindparam("thread_id"))
+
+
+_BY_ID = Prepared(select(_SUMMARY).where(_of(_SUMMARY), _SUMMARY.c.id == bindparam("id")))
+_BY_SPAN = Prepared(
+    select(_SUMMARY)
+    .where(_of(_SUMMARY), _SUMMARY.c.span_key == bindparam("span_key"), _SUMMARY.c.degraded == 0)
+    .order_by(_SUMMARY.c.id)
+    .limit(1)
+)
+_OWN_MESSAGES = Prepared(
+    select(_MESSAGES.c.ordinal, _MESSAGES.c.seq).where(_of(_MESSAGES), _MESSAGES.c.summary_id == bindparam("summary_id"))
+)
+_OWN_CHILDREN = Prepared(
+    select(_CHILDREN.c.ordinal, _CHILDREN.c.child_id).where(_of(_CHILDREN), _CHILDREN.c.summary_id == bindparam("summary_id"))
+)
+_PARENTS = Prepared(
+    select(_CHILDREN.c.summary_id)
+    .where(_of(_CHILDREN), _CHILDREN.c.child_id == bindparam("child_id"))
+    .order_by(_CHILDREN.c.summary_id)
+)
+_OVER = Prepared(
+    select(_MESSAGES.c.summary_id).where(_of(_MESSAGES), _MESSAGES.c.seq == bindparam("seq")).order_by(_MESSAGES.c.summary_id)
+)
 
 
 def _summary(row: Any) -> Summary:

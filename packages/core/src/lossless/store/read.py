@@ -62,6 +62,16 @@ _BETWEEN = Prepared(
     ).order_by(_MESSAGE.c.seq)
 )
 
+_BY_ID = Prepared(
+    _FULL.where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.id == bindparam("id"),
+    )
+    .order_by(_MESSAGE.c.seq.desc())
+    .limit(1)
+)
+
 Fact = Any
 """The facts of a message that decisions are made from, without its payload: seq, id, role, tokens, unit, place, request,
 injected."""
@@ -123,8 +133,7 @@ class MessageReader:
 
     def by_id(self, connection: Connection, key: ThreadKey, id: str) -> Message | None:
         """Read the newest message with an id."""
-        statement = _FULL.where(_of(key), _MESSAGE.c.id == id).order_by(_MESSAGE.c.seq.desc()).limit(1)
-        row = connection.execute(statement).first()
+        row = _BY_ID.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "id": id})
         return None if row is None else self._message(key, row)
 
     def forget(self, key: ThreadKey) -> None:
