@@ -9,7 +9,7 @@ from lossless.messages.model import Message
 from lossless.policies.atoms import Atom, find_atoms, normalise
 from lossless.policies.corrections import Correction, correction_in, replaced, without_old
 from lossless.policies.model import SourceItem
-from lossless.policies.prose import Fact, facts
+from lossless.policies.prose import Fact, facts, masked
 from lossless.policies.records import Leaf, Row, identity_of, read_records
 from lossless.policies.sources import Passage, Source, as_sources
 from lossless.policies.words import content_words
@@ -229,6 +229,9 @@ class _Collector:
 
     def _correct(self, message_id: str, passage: Passage, fact: Fact, correction: Correction) -> bool:
         """Put a corrected fact in the place of the old one; False when nothing earlier is meant."""
+        new = {normalise(atom.kind, atom.text).core for atom in correction.new}
+        if not correction.named and new & self._known:
+            return False  # "HAT136, not HAT139": a choice between known things
         target = self._meant_by(correction)
         if target is None:
             return False
@@ -286,7 +289,7 @@ def _bare(text: str) -> Fact | None:
     """Read an answer that is nothing but a value: what it means is which tool answered it, and for what."""
     value = text.strip()
     atoms = tuple(find_atoms(value))
-    if not atoms or "\n" in value or set(content_words(value)) - _words_of(atoms):
+    if not atoms or "\n" in value or any(letter.isalpha() for letter in masked(value, atoms)):
         return None
     start = text.index(value)
     return Fact(atoms[0].kind, start, start + len(value), value, False, atoms, False)

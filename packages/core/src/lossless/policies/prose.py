@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lossless.policies.atoms import Atom, find_atoms
 from lossless.policies.words import CONDITION, CONSTRAINT, ERROR, HEDGE, NEGATION, STRONG_CONSTRAINT, content_words, plain_words
 
-__all__ = ["Fact", "facts", "sentences"]
+__all__ = ["Fact", "facts", "masked", "sentences"]
 
 LONGEST = 240
 """Characters of a fact; what must not be divided (a hedge, a negation, a condition) may be twice as long."""
@@ -237,12 +237,12 @@ _LEANING = re.compile(r"\s*(?:it|they|this|that|which|who|he|she|these|those|the
 def _pieces(sentence: str, atoms: Sequence[Atom], longest: int, *, divide: bool) -> list[tuple[int, int]]:
     """Divide an enumeration so that every piece has an atom and a word of its own; cut what is too long, never inside an atom."""
     segments = _segments(sentence, atoms)
-    masked = _masked(sentence, atoms)
+    words_only = masked(sentence, atoms)
     starts = [atom.start for atom in atoms]
     alone = [
         bisect_left(starts, begin) < bisect_left(starts, end)
         and _LEANING.match(sentence, begin, end) is None
-        and bool(content_words(masked[begin:end]))
+        and bool(content_words(words_only[begin:end]))
         for begin, end in segments
     ]
     pieces: list[tuple[int, int]] = []
@@ -275,7 +275,8 @@ def _segments(sentence: str, atoms: Sequence[Atom]) -> list[tuple[int, int]]:
     return found
 
 
-def _masked(sentence: str, atoms: Sequence[Atom]) -> str:
+def masked(sentence: str, atoms: Sequence[Atom]) -> str:
+    """Give a sentence with white space in the place of its atoms."""
     written: list[str] = []
     reached = 0
     for atom in atoms:

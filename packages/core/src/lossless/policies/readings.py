@@ -178,23 +178,19 @@ def contains_whole(text: str, part: str) -> bool:
 
 
 def _is_whole(text: str, begin: int, end: int) -> bool:
-    if (
-        begin
-        and text[begin].isalnum()
-        and (text[begin - 1].isalnum() or text[begin - 1] == "_")
-        and not _is_east_asian(text[begin - 1])
-    ):
+    """Say whether a part of a text is bounded on both sides by something that can't belong to its first or last word."""
+    if begin and text[begin].isalnum() and _continues(text[begin - 1], text[begin - 2 : begin - 1]):
         return False
-    if begin > 1 and text[begin].isdigit() and text[begin - 1] in ".," and text[begin - 2].isdigit():
-        return False
-    if end < len(text) and text[end - 1].isalnum():
-        if (text[end].isalnum() or text[end] == "_") and not _is_east_asian(text[end]):
-            return False
-        if text[end - 1].isdigit() and text[end] in ".," and text[end + 1 : end + 2].isdigit():
-            return False
-        if text[end - 1].isdigit() and text[end] == "%":
-            return False
-    return True
+    if end == len(text) or not text[end - 1].isalnum():
+        return True
+    return not _continues(text[end], text[end + 1 : end + 2]) and not (text[end] == "%" and text[end - 1].isdigit())
+
+
+def _continues(neighbour: str, beyond: str) -> bool:
+    """Say whether a word goes on at a neighbouring character: a letter, a digit, or a sign with one behind it (``30.5``)."""
+    if neighbour.isalnum() or neighbour == "_":
+        return not _is_east_asian(neighbour)
+    return neighbour in ".,-/:@\\" and beyond.isalnum()
 
 
 def _is_east_asian(character: str) -> bool:

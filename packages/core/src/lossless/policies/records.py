@@ -19,6 +19,7 @@ MOST_LEAVES = 50_000
 """Leaves read of one answer; the rest is counted, not read."""
 
 _DEEPEST = 60
+_WINDOW = 20_000  # characters in which a leaf's place is looked for
 
 
 class Leaf(NamedTuple):
@@ -62,7 +63,8 @@ def read_records(text: str, subject: str = "") -> Reading | None:
             flat.visit(value, "", named, named, 0)
             before, after = text[:begin], text[end:]
             around = [(at, part) for at, part in ((0, before), (end, after)) if part.strip()]
-            return Reading(flat.rows, around + flat.texts, flat.left_out)
+            if flat.rows or flat.texts or flat.left_out:
+                return Reading(flat.rows, around + flat.texts, flat.left_out)
     return _table(text)
 
 
@@ -111,8 +113,9 @@ class _Flattener:
         leaves: list[Leaf] = []
         deeper: list[tuple[str, Any]] = []
         name_in_path = path.rpartition(".")[2]
+        begin = self._cursor
         for key, value in record.items():
-            name = key if isinstance(key, str) else str(key)
+            name = key if isinstance(key, str) and "\n" not in key else " ".join(str(key).split())
             if isinstance(value, (dict, list, tuple)) and not _is_flat(value):
                 if value:
                     deeper.append((name, value))
@@ -128,8 +131,12 @@ class _Flattener:
             self.rows.append(Row(prefix, owner, leaves))
         inner = f"{prefix} {own}".strip() if own and own != name_in_path else subject
         inner_path = "" if own else path
+        reached = self._cursor
         for name, value in deeper:
+            place = self._text.find(f'"{name}"', begin, begin + _WINDOW)
+            begin = self._cursor = place if place >= 0 else max(begin, self._cursor)
             self.visit(value, f"{inner_path}.{name}" if inner_path else name, inner, own or owner, depth + 1)
+        self._cursor = max(reached, self._cursor)
 
     def _list(self, values: Sequence[Any], path: str, subject: str, owner: str, depth: int) -> None:
         if _is_flat(values):
@@ -156,7 +163,7 @@ class _Flattener:
         if len(written) > LONGEST_VALUE or "\n" in written:
             self._long(written, path, depth)
             return
-        start = self._text.find(written, self._cursor, self._cursor + 4000)
+        start = self._text.find(written, self._cursor, self._cursor + _WINDOW)
         if start < 0:
             start = end = min(self._cursor, len(self._text))
         else:
@@ -280,7 +287,7 @@ def _table(text: str) -> Reading | None:
 def _delimiter(lines: Sequence[str]) -> str | None:
     told = [line for line in lines if line.strip() and not _RULE.match(line)]
     for delimiter in ("\t", "|", ";", ","):
-        counts = [line.count(delimiter) for line in told]
+        counts = [len(_cells(line, delimiter)) - 1 if '"' in line else line.count(delimiter) for line in told]
         usual = counts[0]
         like = sum(count == usual for count in counts)
         if usual >= 1 and len(told) >= 2 and like >= 0.8 * len(told) and (usual >= 2 or len(told) >= 3):

@@ -107,7 +107,7 @@ def _passages(role: str, parts: Sequence[Part], calls: Mapping[str, Call]) -> It
 
 def _answer(result: Result, start: int, calls: Mapping[str, Call]) -> Iterator[Passage]:
     call = calls.get(result.call_id)
-    tool = result.name or (call.name if call else "")
+    tool = " ".join((result.name or (call.name if call else "")).split())
     if tool.startswith("lcm_"):
         return
     for inner in result.parts:
