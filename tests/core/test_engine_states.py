@@ -214,7 +214,7 @@ class Threads(RuleBasedStateMachine):
         before = view_bytes(self.thread.context())
         result = self.thread.compact(force=force)
         after = view_bytes(self.thread.context())
-        assert result.changed is (before != after)
+        assert result.changed is (before != after), (result, [(i.kind, i.id, i.tokens) for i in self.thread.context().items])
         assert result.changed is bool(result.summaries)
         assert (result.status == "done") is (result.reason == "")
         if result.changed:

@@ -160,12 +160,13 @@ def _check_budget(context: ActiveContext, tokens: int, thread: Thread) -> None:
         return
     assert context.reason
     if context.tokens > context.budget:  # then only what has to be there is there
-        assert {item.kind for item in context.items} <= {"message", "stub", "omission"}
+        listed = [(item.kind, item.id, item.tokens) for item in context.items]
+        assert {item.kind for item in context.items} <= {"message", "stub", "omission"}, listed
         shown = [item.id for item in context.items if item.kind != "omission"]
         messages = thread.messages()
         requests = [message.id for message in messages if _is_request(message)]
         pins = [message.id for message in takewhile(lambda message: message.role in ("system", "developer"), messages)]
-        assert set(shown) <= {*pins, *requests[-1:]}
+        assert set(shown) <= {*pins, *requests[-1:]}, (context.tokens, context.budget, context.reason, listed)
 
 
 def _check_counts(engine: Engine, thread: Thread, ledger: Ledger, context: ActiveContext) -> None:

@@ -23,7 +23,7 @@ from lossless.tokens.parts import count_parts
 
 __all__ = ["ContextBuilder"]
 
-_ATTEMPTS = 4
+_ATTEMPTS = 8
 """Repairs may need room of their own; so often less is shown to make it."""
 
 
@@ -81,7 +81,9 @@ class ContextBuilder:
             context = self._rendered(scene, chosen, writer, profile, address, limits)
             if context.tokens <= limits.hard:
                 break
-            room -= context.tokens - limits.hard
+            # Counted from what was shown, or a room that was not used up would be filled with something else.
+            shown = sum(item.tokens for item in context.items)
+            room = min(room, shown) - (context.tokens - limits.hard)
         return context
 
     def _rendered(

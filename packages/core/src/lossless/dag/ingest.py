@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from lossless.dag.aligning import count_known
 from lossless.dag.editing import Remake, edit, revisions_since
 from lossless.dag.heads import Head, create_thread, lock_head, moves, read_head, swing
+from lossless.dag.placing import show_newest_request
 from lossless.dag.view import View, ViewStore
 from lossless.errors import NotFoundError
 from lossless.messages.model import MessageRef
@@ -42,8 +43,9 @@ def ingest(
     view = views.load(connection, key.namespace, head.view)
     generation = head.generation
     if done.revisions:
-        view = _revised(connection, key, view, done.revisions, remake, now)
         next_seq = done.position.next_seq
+        view = _revised(connection, key, view, done.revisions, remake, now)
+        view = show_newest_request(connection, key, view, next_seq)
         swing(connection, key, views, view, expected=generation, next_seq=next_seq, why="revision", now=now)
         generation += 1
     after = done.position
@@ -82,6 +84,7 @@ def delete(
     if not changes:
         return ()
     edited = edit(connection, key, view, changes, remake, now)
+    edited = show_newest_request(connection, key, edited, head.next_seq)
     swing(connection, key, views, edited, expected=head.generation, next_seq=head.next_seq, why="delete", now=now, by_hand=True)
     return tuple(fact.id for fact in facts_of(connection, key, list(changes)))
 

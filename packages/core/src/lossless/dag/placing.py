@@ -1,7 +1,7 @@
-"""Placing: a message takes the place of one that was deleted from the view.
+"""Placing: bringing a message to where it must stand in a view, opening the summary that it would be lost in.
 
 A hidden range may stand before the summary that was made around it, so its own position does not say where its messages stood.
-Their places do: what has a lower place comes first. A summary that straddles the place is opened.
+Their places do: what has a lower place comes first.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from lossless.dag.segments import Hidden, Raw, Segment, SummaryRef, Tail
 from lossless.dag.summaries import messages_under
 from lossless.dag.view import View
 from lossless.store.keys import ThreadKey
-from lossless.store.read import Fact, facts_between, facts_of
+from lossless.store.read import Fact, facts_between, facts_of, requests_before
 
-__all__ = ["is_hidden", "show_instead"]
+__all__ = ["is_hidden", "show_instead", "show_newest_request"]
 
 
 def is_hidden(view: View, seq: int) -> bool:
@@ -48,6 +48,25 @@ def show_instead(connection: Connection, key: ThreadKey, view: View, seq: int, a
         else:
             view = open_paths(connection, key, view, [before[-1].seq], lambda seqs: runs(connection, key, seqs))
     return view.replaced(position, position, runs(connection, key, arrivals))
+
+
+def show_newest_request(connection: Connection, key: ThreadKey, view: View, next_seq: int) -> View:
+    """Take the newest message that a person sent out of the summary it is under, if it is under one.
+
+    Compaction leaves that message alone; it can only get there when the ones after it were deleted or revised.
+    """
+    for segment in reversed(view.segments):
+        if isinstance(segment, SummaryRef):
+            under = facts_of(connection, key, messages_under(connection, key, segment.id))
+            requests = [fact for fact in under if fact.request]
+            if requests:
+                newest = max(requests, key=lambda fact: fact.place)
+                return open_paths(connection, key, view, [newest.seq], lambda seqs: runs(connection, key, seqs))
+        elif not isinstance(segment, Hidden):
+            last = segment.last if isinstance(segment, Raw) else next_seq - 1
+            if any(fact.seq >= segment.first for fact in requests_before(connection, key, last + 1, limit=1)):
+                return view
+    return view
 
 
 def _hides(segment: Segment, seq: int) -> bool:

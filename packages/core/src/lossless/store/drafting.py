@@ -20,6 +20,7 @@ from lossless.tokens.parts import count_parts
 __all__ = ["DEFAULT_FORMAT", "Drafter", "Given", "listed", "versioned"]
 
 DEFAULT_FORMAT = "openai/1"
+_OPENAI_ROLES = ("developer", "function", "tool")
 Given = Message | Mapping[str, Any]
 """What can be appended: a message, or a dict in one of the known formats."""
 
@@ -86,7 +87,7 @@ class Drafter:
         Args:
             given: the messages.
             format: of the dicts among them.
-            detect: whether a dict that has what only Anthropic has is read as that.
+            detect: whether a dict that has what only OpenAI or only Anthropic has is read as theirs.
             created_at: when they were made; None: now.
             known: whether a summary id is known in the thread.
 
@@ -105,7 +106,7 @@ class Drafter:
                     raise MessageError(
                         f"a {type(message).__name__} is no message", hint="give dicts; of an SDK object, its model_dump()"
                     )
-                own = "anthropic/1" if detect and looks_anthropic(message) else format
+                own = _own_format(message, format) if detect else format
                 drafts.append(self._of_payload(dict(message), own, at, known))
             except MessageError as error:
                 said = f"message {index}: {error.message}"
@@ -152,3 +153,12 @@ class Drafter:
         copies = [self._summary_of(part.text) for part in parts if isinstance(part, Text)] if role == "user" else []
         injected = bool(copies) and all(id is not None and known(id) for id in copies)
         return {"request": not injected and is_request(role, parts), "injected": injected}
+
+
+def _own_format(message: Mapping[str, Any], format: str) -> str:
+    """Find out whose dict a message is: the batch's, unless it has what only another of the two has."""
+    if looks_anthropic(message):
+        return "anthropic/1"
+    if format == "anthropic/1" and (message.get("role") in _OPENAI_ROLES or message.get("tool_calls")):
+        return DEFAULT_FORMAT
+    return format
