@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from lossless.errors import ClosedError, ConfigError, LosslessError, StoreBusyError, StoreError, StoreOpenError
-from lossless.store.schema import prepare_schema
+from lossless.store.schema import VERSION_TABLE, prepare_schema
 
 __all__ = ["BUSY_TIMEOUT_SECONDS", "Database", "Durability", "open_database"]
 
@@ -324,8 +324,20 @@ def _check_path(path: Path, create: bool) -> None:
     if path.is_dir():
         raise StoreOpenError(f"{path} is a directory", hint="give the path of a file in it")
     if path.exists():
+        if not create and _is_foreign(path):
+            raise StoreOpenError(f"{path} holds no Lossless database", hint="check the path; the file was not touched")
         return
     if not create:
         raise StoreOpenError(f"there is no database at {path}", hint="check the path, or make it by storing something")
     if not path.parent.is_dir():
         raise StoreOpenError(f"the directory {path.parent} does not exist", hint="create it first")
+
+
+def _is_foreign(path: Path) -> bool:
+    """Tell whether a file is somebody else's database, or an empty one: opened as ours, it would get our tables."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSION_TABLE,)).fetchone()
+    except sqlite3.Error:
+        return False  # what is wrong with it is said when it is opened
+    return found is None

@@ -1,0 +1,27 @@
+"""``lossless undo``: take back the newest move made by hand."""
+
+from __future__ import annotations
+
+from lossless.cli.opening import existing_thread, opened
+from lossless.cli.options import AsJson, NamespaceOption, ThreadArgument, UrlOption
+from lossless.cli.output import console, say, write_json
+
+__all__ = ["undo"]
+
+
+def undo(thread: ThreadArgument, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: AsJson = False) -> None:
+    """Take back the newest move made by hand.
+
+    A compaction, or a deletion. Messages appended since stay.
+    """
+    with opened(url, namespace) as engine:
+        handle = existing_thread(engine, thread)
+        undone = handle.undo()
+        moves = handle.views(limit=1)
+    what = moves[0].why if undone and moves else None
+    if as_json:
+        write_json({"thread": thread, "undone": undone, "why": what})
+    elif undone:
+        console().print(f"done: {what}", soft_wrap=True)
+    else:
+        say("there is nothing to take back")
