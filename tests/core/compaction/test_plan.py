@@ -124,7 +124,7 @@ def test_the_last_chunk_is_no_larger_than_what_meets_the_target() -> None:
     elements: list[Element] = [Run(facts([(seq, 50, seq) for seq in range(1, 200)]))]
     block = decide(elements, limits=LIMITS, excess=100, pressure=False, is_refused=lambda block: False)
     assert block is not None
-    assert block.tokens <= 2 * MIN_BLOCK
+    assert block.tokens <= max(2 * MIN_BLOCK, LIMITS.chunk // 4)
 
 
 def test_four_summaries_of_one_depth_are_condensed_and_under_pressure_two_are() -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,13 +100,14 @@ def append(connection: Connection, key: ThreadKey, position: Position, drafts: S
     """
     known = _known(connection, key, position, drafts)
     repeated = _repeated_ids(drafts, known)
+    given = {draft.id for draft in drafts}
     batch = _Batch(key, position)
     for draft in drafts:
         before = known.get(draft.id) if draft.id is not None else None
         if before is not None and (draft.id in repeated or _same(connection, key, before, draft)):
             batch.refs.append(MessageRef(str(draft.id), before.seq))
         else:
-            id = draft.id if draft.id is not None else _derived_id(batch.seq, known)
+            id = draft.id if draft.id is not None else _derived_id(connection, key, batch.seq, known, given)
             known[id] = batch.add(id, draft, before)
     after = batch.position()
     if batch.rows:
@@ -269,10 +271,16 @@ def _looks_derived(id: str) -> bool:
     return id.startswith("m_")
 
 
-def _derived_id(seq: int, known: dict[str, _Known]) -> str:
+def _derived_id(
+    connection: Connection, key: ThreadKey, seq: int, known: Mapping[str, _Known], given: AbstractSet[str | None]
+) -> str:
     """Derive an id from the place; a caller who gave such an id to another message gets the next free variant."""
     candidate, variant = f"m_{seq}", 1
-    while candidate in known:
+    while candidate in known or candidate in given or (variant > 1 and _is_stored(connection, key, candidate)):
         variant += 1
         candidate = f"m_{seq}.{variant}"
     return candidate
+
+
+def _is_stored(connection: Connection, key: ThreadKey, id: str) -> bool:
+    return bool(_BY_ID.all(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "id": id}))
