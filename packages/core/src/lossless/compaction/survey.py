@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection
 
 from lossless.compaction.plan import Element, Run, whole_units
 from lossless.context.budget import Limits
@@ -13,12 +14,10 @@ from lossless.context.entries import newest_messages, newest_request, pinned, ra
 from lossless.dag.segments import Hidden, Raw, SummaryRef
 from lossless.dag.view import View
 from lossless.store.keys import ThreadKey
-from lossless.store.read import Fact, facts_between
-from lossless.store.tables import MessageRow
+from lossless.store.read import Fact, facts_between, later_members
 
 __all__ = ["Protected", "protect", "survey"]
 
-_MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _BATCH = 256
 _LONGEST_UNIT = 8
 """How many times ``enough`` a run is read on for the sake of a unit that has not ended."""
@@ -98,24 +97,19 @@ class _Members:
     def __init__(self, connection: Connection, key: ThreadKey, view: View, next_seq: int) -> None:
         self._connection = connection
         self._key = key
-        self._ranges = [(first, last) for _number, first, last in raw_ranges(view, next_seq)]
+        ranges = sorted((first, last) for _number, first, last in raw_ranges(view, next_seq))
+        self._firsts = [first for first, _last in ranges]
+        self._lasts = [last for _first, last in ranges]
 
     def standing(self, units: set[int]) -> dict[int, int]:
         """Give the seqs of the units' members that stand as themselves, with the unit of each."""
-        found: dict[int, int] = {}
-        ordered = sorted(units)
-        for start in range(0, len(ordered), _BATCH):
-            chunk = ordered[start : start + _BATCH]
-            later = (_MESSAGE.c.unit < _MESSAGE.c.seq) & _MESSAGE.c.unit.in_(chunk)
-            statement = select(_MESSAGE.c.seq, _MESSAGE.c.unit).where(
-                _MESSAGE.c.namespace == self._key.namespace,
-                _MESSAGE.c.thread_id == self._key.thread_id,
-                or_(later, _MESSAGE.c.seq.in_(chunk)),
-            )
-            for row in self._connection.execute(statement):
-                if any(first <= row.seq <= last for first, last in self._ranges):
-                    found[row.seq] = row.unit
-        return found
+        members = {unit: unit for unit in units}
+        members.update((fact.seq, fact.unit) for fact in later_members(self._connection, self._key, units))
+        return {seq: unit for seq, unit in members.items() if self._stands(seq)}
+
+    def _stands(self, seq: int) -> bool:
+        index = bisect_right(self._firsts, seq) - 1
+        return index >= 0 and seq <= self._lasts[index]
 
 
 def _elements(run: Sequence[Fact], members: _Members, *, complete: bool) -> list[Element]:

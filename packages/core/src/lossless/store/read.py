@@ -26,6 +26,7 @@ __all__ = [
     "facts_between",
     "facts_of",
     "from_milliseconds",
+    "later_members",
     "newest_facts",
     "requests_before",
     "seqs_of",
@@ -251,6 +252,28 @@ _UNIT_PARTNERS = Prepared(
         _MESSAGE.c.unit == bindparam("unit"),
         _MESSAGE.c.unit < _MESSAGE.c.seq,
     ).order_by(_MESSAGE.c.seq)
+)
+
+
+def later_members(connection: Connection, key: ThreadKey, units: Iterable[int]) -> list[Fact]:
+    """Read the facts of all messages of units but the first of each (whose seq is the unit's name)."""
+    wanted = set(units)
+    identity = {"namespace": key.namespace, "thread_id": key.thread_id}
+    return [
+        fact
+        for first, last in _stretches(wanted)
+        for fact in _LATER_MEMBERS.all(connection, {**identity, "first": first, "last": last})
+        if fact.unit in wanted
+    ]
+
+
+_LATER_MEMBERS = Prepared(
+    _FACTS.where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.unit.between(bindparam("first"), bindparam("last")),
+        _MESSAGE.c.unit < _MESSAGE.c.seq,
+    )
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 
 from lossless.errors import SchemaError
+from lossless.store.planning import describe_tables
 
 __all__ = ["HEAD_REVISION", "VERSION_TABLE", "prepare_schema"]
 
@@ -32,6 +33,7 @@ def prepare_schema(connection: Connection) -> None:
             hint="upgrade Lossless; the database was not touched",
         )
     _upgrade(connection)
+    describe_tables(connection)
 
 
 def _current_revision(connection: Connection) -> str | None:
