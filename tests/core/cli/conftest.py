@@ -84,6 +84,40 @@ def _process() -> Run:
     return process
 
 
+@pytest.fixture(name="terminal")
+def _terminal() -> Callable[..., tuple[str, int]]:
+    """Run a command on a terminal of 60 columns."""
+    return on_a_terminal
+
+
+def on_a_terminal(arguments: list[str], environment: Mapping[str, str]) -> tuple[str, int]:
+    """Run a command on a pseudo-terminal of 60 columns and 40 rows; give what it wrote and its exit code."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
+    settings = {**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environment}
+    written = b""
+    with subprocess.Popen(
+        [sys.executable, "-m", "lossless", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=settings
+    ) as started:
+        os.close(theirs)
+        while True:
+            try:
+                piece = os.read(ours, 65_536)
+            except OSError:  # how Linux says that the other side has gone
+                break
+            if not piece:
+                break
+            written += piece
+        code = started.wait(120)
+    os.close(ours)
+    return written.decode(), code
+
+
 def talk(turns: int, words: int = 40) -> list[dict[str, Any]]:
     """Make a conversation: a system prompt, then questions and answers with a tool call each, all different."""
     said: list[dict[str, Any]] = [{"role": "system", "content": "You keep the ledger of the harbour."}]

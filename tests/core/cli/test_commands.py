@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import sqlite3
 from collections.abc import Callable
@@ -119,6 +121,15 @@ def test_a_context_is_drawn_and_listed(run: Run, url: str) -> None:
     assert "summary  sum_" in shown.out
     assert '→ weigh {"berth": 10}' in shown.out
     assert all(line == line.rstrip() for line in shown.out.splitlines())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no pseudo-terminals there")
+def test_a_terminal_of_60_columns_cuts_texts_and_nothing_else(terminal: Run, url: str) -> None:
+    shown, code = terminal(["context", "harbour", "--window", "4000", "--url", url], {"NO_COLOR": "1"})
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).replace("\r", "").splitlines()
+    assert code == 0
+    assert all(len(line) <= 60 for line in lines)
+    assert sum(line.startswith("message  m_") and line.endswith("…") for line in lines) >= 10
 
 
 def test_a_context_as_json_has_everything(run: Run, url: str) -> None:

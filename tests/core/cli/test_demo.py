@@ -6,8 +6,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -210,9 +208,9 @@ def test_the_checker_counts_all_that_a_model_reads() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no pseudo-terminals there")
-@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_a_terminal_of_60_columns_shows_it_live(talk: Talk, tmp_path: Path, environment: dict[str, str]) -> None:
-    shown, code = on_a_terminal(["demo", str(transcript(tmp_path, talk(60))), "--no-keep"], environment)
+@pytest.mark.parametrize("environment", [{}, {"TERM": "dumb"}])
+def test_a_terminal_of_60_columns_shows_it_live(terminal: Run, talk: Talk, tmp_path: Path, environment: dict[str, str]) -> None:
+    shown, code = terminal(["demo", str(transcript(tmp_path, talk(60))), "--no-keep"], environment)
     assert code == 0
     lively = environment.get("TERM") != "dumb"
     assert ("\x1b[?25l" in shown) is lively, "the cursor is hidden while the picture lives"
@@ -224,31 +222,3 @@ def test_a_terminal_of_60_columns_shows_it_live(talk: Talk, tmp_path: Path, envi
     if lively:
         wide = [line for line in re.split(r"[\r\n]+", text) if len(line) > 60]
         assert all("sqlite:///" in line for line in wide)
-
-
-def on_a_terminal(arguments: list[str], environment: Mapping[str, str]) -> tuple[str, int]:
-    """Run a command on a pseudo-terminal of 60 columns and 40 rows; give what it wrote and its exit code."""
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
-    settings = {**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environment}
-    written = b""
-    with subprocess.Popen(
-        [sys.executable, "-m", "lossless", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=settings
-    ) as started:
-        os.close(theirs)
-        while True:
-            try:
-                piece = os.read(ours, 65_536)
-            except OSError:  # how Linux says that the other side has gone
-                break
-            if not piece:
-                break
-            written += piece
-        code = started.wait(120)
-    os.close(ours)
-    return written.decode(), code

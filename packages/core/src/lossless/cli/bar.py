@@ -18,7 +18,6 @@ __all__ = ["Mark", "Share", "cells", "draw_bar", "filled_lines", "share"]
 
 # Kind of share: character, character where only ASCII is known, style.
 _LOOKS = {
-    "overhead": ("▚", "%", "bright_black"),
     "pinned": ("█", "@", "magenta"),
     "summaries": ("▓", "#", "cyan"),
     "messages": ("▒", "=", "green"),

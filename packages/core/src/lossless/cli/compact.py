@@ -35,9 +35,9 @@ def compact(
     else:
         change = f"from {number(result.tokens_before)} to {number(result.tokens_after)} tokens"
         calls = f"{number(result.model_calls)} model calls"
-        console().print(styled((result.status, "bold"), f": {change}, {calls}"), soft_wrap=True)
+        console().print(styled((result.status, "bold"), f": {change}, {calls}"))
         if result.summaries:
-            console().print(styled("new summaries: ", (" ".join(result.summaries), "cyan")), soft_wrap=True)
+            console().print(styled("new summaries: ", (" ".join(result.summaries), "cyan")))
         if result.reason:
             say(result.reason)
     if result.status == "exhausted":

@@ -102,7 +102,7 @@ def _texts(thread: Thread, items: tuple[ContextItem, ...]) -> dict[str, str]:
         if item.kind == "summary":
             found[item.id] = item.text.partition("\n")[2]
         elif item.kind == "message" and not item.text.strip():
-            found[item.id] = message_text(thread.expand(item.id)[0])
+            found[item.id] = message_text(thread.expand(item.id)[0], call_ids=False)
         else:
             found[item.id] = item.text
     return found
@@ -115,10 +115,10 @@ def _show(context: ActiveContext, limits: Limits, pinned: set[str], texts: Mappi
     for line in draw_bar(
         shares_of(context, pinned), marks_of(limits), full=full, width=bar_width(min(out.width, 81)), ascii_only=ascii_only
     ):
-        out.print(line, soft_wrap=True)
+        out.print(line)
     shown = f"{number(context.represented)} of {number(context.total)} messages represented"
     percent = f"{100 * context.tokens / limits.hard:.0f} % of hard" if limits.hard else "no room"
-    out.print(styled((context.status, "bold"), f": {number(context.tokens)} tokens ({percent}), {shown}"), soft_wrap=True)
+    out.print(styled((context.status, "bold"), f": {number(context.tokens)} tokens ({percent}), {shown}"))
     if context.reason:
         say(context.reason)
     out.print()

@@ -29,6 +29,6 @@ def delete(
     if as_json:
         write_json({"thread": thread, "deleted": list(gone)})
     elif gone:
-        console().print(styled("deleted from the view: ", (" ".join(gone), "cyan")), soft_wrap=True)
+        console().print(styled("deleted from the view: ", (" ".join(gone), "cyan")))
     else:
         say("they were deleted before")

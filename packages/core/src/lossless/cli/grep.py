@@ -52,10 +52,7 @@ def grep(
         under = (f" under {hit.summary_id}", "dim") if hit.summary_id else ""
         role = (hit.role, ROLE_STYLES.get(hit.role, ""))
         when = (f" {moment(hit.created_at)}", "dim")
-        out.print(
-            styled((hit.thread_id, "bold"), " ", (hit.message_id, "bold cyan"), " ", role, when, under, f": {hit.snippet}"),
-            soft_wrap=True,
-        )
+        out.print(styled((hit.thread_id, "bold"), " ", (hit.message_id, "bold cyan"), " ", role, when, under, f": {hit.snippet}"))
     if not page.items:
         say("nothing was found" if page.next_cursor is None else "nothing was found yet")
     if page.next_cursor:

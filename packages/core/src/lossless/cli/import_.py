@@ -80,6 +80,5 @@ def _print_summary(summary: dict[str, Any]) -> None:
         styled(
             f"{touched}: {number(summary['added'])} messages added, {number(summary['tokens'])} tokens, ",
             (f"{number(summary['skipped'])} skipped", "bold red" if summary["skipped"] else ""),
-        ),
-        soft_wrap=True,
+        )
     )

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, JustifyMethod, RenderableType
     from rich.text import Text
 
 __all__ = ["complain", "console", "first_words", "moment", "number", "pairs", "say", "styled", "table", "visible", "write_json"]
@@ -27,6 +27,7 @@ _UNSAFE = (
 _IN_TEXT = re.compile(f"[{_UNSAFE}]")
 _IN_LINE = re.compile(f"[\t\n{_UNSAFE}]")
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_NARROWEST = 12  # of a column that is cut
 _WIDE = 100_000  # a pipe has no edge at which anything would have to be cut or wrapped
 
 
@@ -105,19 +106,24 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Seque
         right: the columns whose cells are aligned to the right.
         cut: the column that is cut where the terminal is too narrow; the others are folded, so that nothing of them gets lost.
     """
+    from rich.cells import cell_len
     from rich.table import Table
+    from rich.text import Text
 
     shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name in columns:
-        shown.add_column(
-            name,
-            justify="right" if name in right else "left",
-            overflow="ellipsis" if name == cut else "fold",
-            no_wrap=name == cut,
-            ratio=None,
-        )
-    for row in rows:
-        shown.add_row(*(styled(cell) for cell in row))
+    cells = [[visible(cell) for cell in row] for row in rows]
+    wide = [max(cell_len(row[place]) for row in (columns, *cells)) for place in range(len(columns))]
+    # What is left of the line is for the column that is cut; on a pipe that is all it needs.
+    left = console().width - sum(size + 2 for name, size in zip(columns, wide, strict=True) if name != cut)
+    for name, size in zip(columns, wide, strict=True):
+        justify: JustifyMethod = "right" if name in right else "left"
+        if name == cut:
+            room = min(size, max(_NARROWEST, left))
+            shown.add_column(name, justify=justify, overflow="ellipsis", no_wrap=True, width=room)
+        else:
+            shown.add_column(name, justify=justify, overflow="fold")
+    for row in cells:
+        shown.add_row(*map(Text, row))
     _print_trimmed(shown)
 
 

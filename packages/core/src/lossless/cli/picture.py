@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Picture", "picture_on"]
 
 PACE_SECONDS = 6.0
-"""How long a session takes on a terminal at the least, so that it can be watched."""
+"""How long a session takes on a terminal at the least, for people to watch; a short one takes ``STEP_SECONDS`` a message."""
+STEP_SECONDS = 0.02
 _LEVELS, _PLAIN_LEVELS = "▁▂▃▄▅▆▇█", "_.-=*#"
 
 
@@ -73,8 +74,7 @@ class _Lines:
         self._out.print(
             f"{percent:3d} %  {number(moment.played):>5} messages, {number(moment.stored_tokens):>7} tokens stored | context "
             f"{number(moment.context.tokens):>6} of {number(self._limits.hard)}, {summaries} summaries | "
-            f"{moment.compactions} compactions, {moment.model_calls} model calls",
-            soft_wrap=True,
+            f"{moment.compactions} compactions, {moment.model_calls} model calls"
         )
 
 
@@ -93,7 +93,8 @@ class _Living:
         """Draw anew, and wait if the session is ahead of its pace."""
         self._history.append((moment.played, moment.context.tokens))
         self._live.update(self._drawn(moment), refresh=True)
-        ahead = self._began + PACE_SECONDS * moment.played / moment.total - time.monotonic()
+        pace = min(PACE_SECONDS, STEP_SECONDS * moment.total)
+        ahead = self._began + pace * moment.played / moment.total - time.monotonic()
         if ahead > 0:
             time.sleep(ahead)
 

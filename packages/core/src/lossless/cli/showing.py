@@ -40,13 +40,13 @@ def payload_json(data: bytes) -> Any:
     return json.loads(data.decode("utf-8", "surrogatepass"), parse_constant=str)
 
 
-def message_text(message: Message) -> str:
+def message_text(message: Message, *, call_ids: bool = True) -> str:
     """Give everything that a person would want to read of a message, calls and reasoning included."""
-    return _parts_text(message.parts)
+    return _parts_text(message.parts, call_ids)
 
 
 def payload_text(payload: Mapping[str, Any]) -> str:
-    """Give the same of a payload in OpenAI's or Anthropic's style that is no stored message.
+    """Give the same, without the ids of calls, of a payload in OpenAI's or Anthropic's style that is no stored message.
 
     Raises:
         MessageError: it is no message.
@@ -54,7 +54,7 @@ def payload_text(payload: Mapping[str, Any]) -> str:
     from lossless.messages import AnthropicFormat, OpenAIFormat, looks_anthropic
 
     reader = AnthropicFormat() if looks_anthropic(payload) else OpenAIFormat()
-    return _parts_text(reader.read(payload))
+    return _parts_text(reader.read(payload), call_ids=False)
 
 
 def print_messages(messages: Iterable[Message]) -> None:
@@ -73,11 +73,11 @@ def print_messages(messages: Iterable[Message]) -> None:
         out.print()
 
 
-def _parts_text(parts: Iterable[Part]) -> str:
-    return "\n".join(_part_text(part) for part in parts)
+def _parts_text(parts: Iterable[Part], call_ids: bool) -> str:
+    return "\n".join(_part_text(part, call_ids) for part in parts)
 
 
-def _part_text(part: Part) -> str:
+def _part_text(part: Part, call_ids: bool) -> str:
     from lossless.messages import Call, Media, Reasoning, Result, Text
 
     match part:
@@ -86,10 +86,10 @@ def _part_text(part: Part) -> str:
         case Reasoning(text=text):
             return f"[reasoning] {text}"
         case Call(id=id, name=name, arguments=arguments):
-            return f"→ {name} {arguments}  [{id}]"
+            return f"→ {name} {arguments}" + (f"  [{id}]" if call_ids else "")
         case Result(call_id=call_id, parts=parts, is_error=is_error):
-            said = "\n".join(_part_text(inner) for inner in parts)
-            return f"← {'error ' if is_error else ''}[{call_id}] {said}"
+            mark = "← error " if is_error else "← "
+            return mark + (f"[{call_id}] " if call_ids else "") + _parts_text(parts, call_ids)
         case Media(kind=kind, mime=mime, reference=reference):
             return f"[{' '.join(word for word in (kind, mime, reference) if word)}]"
         case _:

@@ -22,6 +22,6 @@ def undo(thread: ThreadArgument, url: UrlOption = None, namespace: NamespaceOpti
     if as_json:
         write_json({"thread": thread, "undone": undone, "why": what})
     elif undone:
-        console().print(f"done: {what}", soft_wrap=True)
+        console().print(f"done: {what}")
     else:
         say("there is nothing to take back")

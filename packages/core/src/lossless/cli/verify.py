@@ -33,9 +33,9 @@ def verify(
     else:
         out = console()
         for problem in report.problems:
-            out.print(styled(("problem: ", "bold red"), problem), soft_wrap=True)
+            out.print(styled(("problem: ", "bold red"), problem))
         size = f"{number(report.threads)} threads, {number(report.messages)} messages"
         verdict = ("ok", "bold green") if report.ok else (f"{number(len(report.problems))} problems", "bold red")
-        out.print(styled(verdict, f": {size}"), soft_wrap=True)
+        out.print(styled(verdict, f": {size}"))
     if not report.ok:
         raise typer.Exit(1)
