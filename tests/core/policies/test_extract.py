@@ -14,6 +14,7 @@ from lossless.errors import MessageError
 from lossless.policies import SourceItem, extract
 from lossless.policies.extract import gather
 from lossless.policies.sources import as_sources
+from lossless.policies.words import CONSTRAINT
 
 
 def user(text: str) -> dict[str, Any]:
@@ -92,6 +93,29 @@ def test_a_constraint_is_an_item_without_a_number() -> None:
         ("Don't touch the main branch", "constraint"),
         ("Bob must not be first", "constraint"),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann is older than Ben",
+        "Carl sits left of Dana",
+        "Alice finished before Bob and after Carol",
+        "Ben is not the baker",
+        "the red house is next to the blue house",
+        "Each box holds no more than four items",
+    ],
+)
+def test_what_orders_or_excludes_is_a_constraint(text: str) -> None:
+    assert (only(user(text)).text, only(user(text)).kind) == (text, "constraint")
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=300)
+def test_no_constraint_is_passed_over(data: st.DataObject) -> None:
+    letters = st.characters(codec="ascii", categories=("L", "N"), include_characters=" '")
+    text = data.draw(st.from_regex(CONSTRAINT.pattern, alphabet=letters))
+    assert extract([user(text)])
 
 
 def test_a_line_of_key_and_value_is_an_item() -> None:

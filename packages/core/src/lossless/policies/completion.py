@@ -99,7 +99,7 @@ def _with_decisions(
     body: str, decisions: Sequence[Decision], budget: int, counter: TokenCounter
 ) -> tuple[str, Sequence[Decision]]:
     """Add the decisions that the text does not tell yet, while they fit; give those that it tells then."""
-    told = [decision for decision in decisions if _tells(body, decision)]
+    told = _told(body, decisions)
     added: list[Decision] = []
     best = body
     for decision in by_weight([decision for decision in decisions if decision not in told]):
@@ -111,13 +111,15 @@ def _with_decisions(
     return best, [decision for decision in decisions if decision in told or decision in added]
 
 
-def _tells(text: str, decision: Decision) -> bool:
-    """Say whether a text tells a decision: verbatim, or most of its words in one sentence."""
-    if decision.text in text:
-        return True
-    words = frozenset(content_words(decision.text))
-    reading = Reading(text)
-    return bool(words) and any(len(words & reading.words(at)) >= 0.7 * len(words) for at in range(len(reading.spans)))
+def _told(text: str, decisions: Sequence[Decision]) -> list[Decision]:
+    """Give the decisions that a text tells: verbatim, or by most of their words in one sentence."""
+    sentences_words = [frozenset(content_words(part)) for part in _parts(text)]
+    told: list[Decision] = []
+    for decision in decisions:
+        words = frozenset(content_words(decision.text))
+        if decision.text in text or (words and any(len(words & said) >= 0.7 * len(words) for said in sentences_words)):
+            told.append(decision)
+    return told
 
 
 # --- some don't -----------------------------------------------------------------------------------------------------------
@@ -149,7 +151,7 @@ def _partial(
         tag = tags(kept, total, ids)[form]
         note = (f"{tag}\n{body}" if body else tag) if kept < total else body
         if counter.count(note) <= budget:
-            told = [decision for decision in decisions if _tells(body, decision)]
+            told = _told(body, decisions)
             return finished(note, items, told, left_out, counter)
         if chosen:
             chosen = chosen[:-1]

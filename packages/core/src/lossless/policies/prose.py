@@ -61,9 +61,11 @@ def sentences(line: str) -> Iterator[tuple[int, int]]:
 
 _SHAPED = re.compile(r"[0-9@\\#=$€£¥₹%]|/\w|day\b|\w\.\w")
 _HINTS = (
-    "must never only unless except without require forbidden prohibit mandatory allowed permitted at|most at|least |than",
-    "limit max min shall should always ensure make|sure avoid prefer instead before after until don't don’t do|not",
-    "error exception fail fatal panic traceback denied found no|such timed|out exit| fault warning",
+    "must never only unless except without require forbidden prohibit mandatory allowed permitted exceed at|most at|least at|the",
+    "limit max min shall should always ensure make|sure avoid prefer instead budget first| before after until by| since up|to",
+    "do|not don't don’t cannot can't can’t can|not isn't isn’t is|not aren't aren’t are|not wasn't wasn’t was|not weren't",
+    "weren’t were|not |than next|to left|of right|of north|of south|of east|of west|of ahead|of behind|of front|of adjacent",
+    "opposite directly error exception fail fatal panic traceback denied found no|such timed|out exit| fault warning",
     "git| npm docker pip| kubectl curl| rm|- ls|-",
 )
 _HINT_WORDS = tuple(word.replace("|", " ") for group in _HINTS for word in group.split())

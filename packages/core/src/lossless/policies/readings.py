@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -55,7 +55,7 @@ class Reading:
         self._ends = [end for _, end in self.spans]
         self.atoms = find_atoms(text)
         self._starts = [atom.start for atom in self.atoms]
-        self._found: dict[str, list[_Found]] | None = None
+        self._found: Mapping[str, Sequence[_Found]] | None = None
         self._places: dict[str, tuple[Place, ...]] = {}
         self._words: dict[int, frozenset[str]] = {}
 
@@ -99,22 +99,23 @@ class Reading:
         begin, end = self.spans[sentence]
         return NEGATION.pattern.search(self.text, begin, end) is not None
 
-    def _index(self) -> dict[str, list[_Found]]:
+    def _index(self) -> Mapping[str, Sequence[_Found]]:
         if self._found is None:
-            self._found = {}
-            for atom in self.atoms:
-                self._add(normalise(atom.kind, atom.text), atom.start, atom.end)
-                if atom.kind == "kv":  # timeout=30 also states 30, named by its key
-                    key, _, right = atom.text.partition("=")
-                    for inner in find_atoms(right):
-                        self._add(normalise(inner.kind, inner.text), atom.start, atom.end, key)
-            for match in _COUNTED.finditer(self.text):
-                self._add(Value(NUMBER_WORDS[match.group().casefold()], ""), match.start(), match.end())
+            found: dict[str, list[_Found]] = {}
+            for one in self._values():
+                found.setdefault(one.value.core, []).append(one)
+            self._found = found  # set when it is whole: readings are shared between threads
         return self._found
 
-    def _add(self, value: Value, start: int, end: int, key: str = "") -> None:
-        assert self._found is not None
-        self._found.setdefault(value.core, []).append(_Found(value, start, end, key))
+    def _values(self) -> Iterator[_Found]:
+        for atom in self.atoms:
+            yield _Found(normalise(atom.kind, atom.text), atom.start, atom.end, "")
+            if atom.kind == "kv":  # timeout=30 also states 30, named by its key
+                key, _, right = atom.text.partition("=")
+                for inner in find_atoms(right):
+                    yield _Found(normalise(inner.kind, inner.text), atom.start, atom.end, key)
+        for match in _COUNTED.finditer(self.text):
+            yield _Found(Value(NUMBER_WORDS[match.group().casefold()], ""), match.start(), match.end(), "")
 
     def _placed(self, found: _Found) -> Place:
         place = self._place(found.value, found.start, found.end)
@@ -161,9 +162,16 @@ class Reading:
         return tuple(word for word in content_words(" ".join(written)) if word not in _UNIT_STEMS)
 
 
-@lru_cache(maxsize=1 << 12)
 def reading_of(text: str) -> Reading:
-    """Give the reading of a short text, remembered."""
+    """Give the reading of a text; of a short one, remembered."""
+    return _remembered(text) if len(text) <= _SHORT else Reading(text)
+
+
+_SHORT = 600
+
+
+@lru_cache(maxsize=1 << 11)
+def _remembered(text: str) -> Reading:
     return Reading(text)
 
 

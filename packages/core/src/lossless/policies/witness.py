@@ -115,11 +115,15 @@ class _Facet(NamedTuple):
 _NAMES_ITSELF = frozenset({"id", "hash", "path", "url", "email", "kv"})
 
 
+_LEADING_TAG = re.compile(r"\A(?:\[\d{1,9} of \d{1,9}[^\]\n]{0,2000}\]|\d{1,9} of \d{1,9}$)", re.MULTILINE)
+"""The note's own tag: what it counts is no evidence for an item."""
+
+
 class Checker:
     """Checks items against one note."""
 
     def __init__(self, text: str, items: Sequence[SourceItem]) -> None:
-        self.reading = Reading(text)
+        self.reading = Reading(_LEADING_TAG.sub(lambda tag: " " * len(tag.group()), text, count=1))
         self._items = items
         self._labels: frozenset[str] | None = None
         self._subjects: list[tuple[int, str]] | None = None

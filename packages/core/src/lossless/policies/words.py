@@ -77,7 +77,15 @@ _LIMITS = (
     "first .{1,60} then",
 )
 _POINTS = r"noon|midnight|tomorrow|today|the (?:end|start|release|deadline)"
-_FROM_OR_TO = rf"\b(?:(?:before|after|until|by|since) (?=\S{{0,4}}\d|[A-Z]|{_POINTS})|up to (?=\S{{0,4}}\d))"
+_THING = r"(?=[A-Z]|the |\S{0,4}\d)"
+_ORDER = (
+    rf"(?:before|after|until|by|since) (?=\S{{0,4}}\d|[A-Z]|{_POINTS})",
+    r"up to (?=\S{0,4}\d)",
+    rf"(?:\w{{2,12}}er|more|less) than {_THING}",
+    rf"(?:(?:left|right|north|south|east|west|ahead|behind|front) of|(?:next|adjacent) to|opposite(?: to)?|directly \w{{4,6}}) "
+    rf"{_THING}",
+    r"(?!(?:This|That|It|There|What|Here) )[A-Z]\w{0,30} (?:is|are|was|were)(?:n['’]t| not) (?:an?|the|in|on|at|[A-Z]\w{0,30})",
+)
 
 STRONG_CONSTRAINT = Cue(
     re.compile(_words(*_STRONG), re.IGNORECASE),
@@ -85,10 +93,11 @@ STRONG_CONSTRAINT = Cue(
     "prohibited mandatory required",
 )
 CONSTRAINT = Cue(
-    re.compile(f"(?i:{_words(*_STRONG, *_LIMITS)})|{_FROM_OR_TO}"),
+    re.compile(f"(?i:{_words(*_STRONG, *_LIMITS)})|\\b(?:{'|'.join(_ORDER)})"),
     "must mustn never most least latest earliest more less fewer later earlier longer sooner allowed permitted exceed forbidden "
     "prohibited mandatory required only unless except without shall always make ensure avoid prefer instead should shouldn do "
-    "don can cannot max min maximum minimum limit limited budget first before after until by since up",
+    "don can cannot max min maximum minimum limit limited budget first before after until by since up than left right north "
+    "south east west ahead behind front next adjacent opposite directly is are was were isn aren wasn weren",
 )
 
 ERROR = re.compile(
@@ -148,11 +157,13 @@ def content_words(text: str) -> tuple[str, ...]:
     """Give the stems of the words with a meaning of their own, in order; identifiers are split, East Asian runs become pairs."""
     found: list[str] = []
     for word in _WORD.findall(text):
-        found += _content_of(word)
+        found += _remembered(word) if len(word) <= _LONGEST_REMEMBERED else _content_of(word)
     return tuple(found)
 
 
-@lru_cache(maxsize=1 << 15)
+_LONGEST_REMEMBERED = 40
+
+
 def _content_of(word: str) -> tuple[str, ...]:
     folded = word.casefold()
     if folded.isascii():
@@ -163,7 +174,9 @@ def _content_of(word: str) -> tuple[str, ...]:
     return () if folded in _STOP else (folded,)
 
 
-@lru_cache(maxsize=1 << 14)
+_remembered = lru_cache(maxsize=1 << 15)(_content_of)
+
+
 def stem(word: str) -> str:
     """Take common endings off an English word: *departs*, *departed* and *departure* agree; others pass unchanged."""
     if not word.isascii() or len(word) < 4:
