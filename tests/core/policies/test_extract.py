@@ -173,6 +173,14 @@ def test_beside_an_echo_the_users_own_value_counts_alone() -> None:
     assert item.atoms == ("DE-4450",)
 
 
+def test_the_echo_is_cut_off_where_that_leaves_the_rest_whole() -> None:
+    facts = user("3 chairs at $45 each")
+    said = assistant("That makes $135.")
+    assert texts(facts, said, user("And with a $5 coupon off the $135?"))[1:] == ["And with a $5 coupon"]
+    assert texts(facts, said, user("Of the $135, send the invoice to DE-4450."))[1:] == ["send the invoice to DE-4450"]
+    assert texts(facts, said, user("Put $5 beside the $135 into box B-12."))[1:] == ["Put $5 beside the $135 into box B-12"]
+
+
 def test_a_guess_gives_way_to_the_sure_statement_of_the_same() -> None:
     item = only(user("I think the port is 8080."), user("The port is 8080."))
     assert (item.text, item.hedged) == ("The port is 8080", False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lossless.policies.atoms import NUMERIC, Atom
-from lossless.policies.prose import Fact
+from lossless.policies.prose import Fact, placed
 from lossless.policies.words import content_words
 
 __all__ = ["Correction", "correction_in", "replaced", "without_old"]
@@ -52,7 +52,7 @@ def correction_in(fact: Fact) -> Correction | None:
     sentence = fact.text
     strong = _STRONG.search(sentence) is not None
     weak = strong or _WEAK.search(sentence) is not None
-    atoms = _placed(fact)
+    atoms = placed(fact)
     old = tuple(atom for atom in atoms if _is_old(sentence, atom))
     new = tuple(atom for atom in atoms if atom not in old)
     if not new or not (weak or old):
@@ -85,18 +85,6 @@ def without_old(text: str, correction: Correction) -> str:
         return text
     tail = _TAIL.search(text, max(0, at - 60), at)
     return text[: tail.start()] if tail else text
-
-
-def _placed(fact: Fact) -> tuple[Atom, ...]:
-    """Give the atoms with their places in the fact's own text."""
-    found: list[Atom] = []
-    cursor = 0
-    for atom in fact.atoms:
-        at = fact.text.find(atom.text, cursor)
-        if at >= 0:
-            cursor = at + len(atom.text)
-            found.append(Atom(atom.kind, at, cursor, atom.text))
-    return tuple(found)
 
 
 def _is_old(sentence: str, atom: Atom) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from lossless.messages.model import Message
 from lossless.policies.atoms import Atom, find_atoms, normalise
 from lossless.policies.corrections import Correction, correction_in, replaced, without_old
+from lossless.policies.echoes import without_echo
 from lossless.policies.model import SourceItem
 from lossless.policies.prose import Fact, facts, masked
 from lossless.policies.records import Leaf, Row, identity_of, read_records
@@ -100,16 +102,16 @@ class _Collector:
                     words = frozenset(content_words(self._question))
                 elif fact.kind == "number":
                     continue  # a number that nobody gave a meaning
-            new = [core for core in cores if core not in self._known]
-            echoed = self._from_assistant(new) if new else frozenset()
-            if new and not (
-                fact.kind == "constraint" and not fact.question
-            ):  # a wish is the user's own, whoever named the figure
-                if len(echoed) == len(set(new)):
-                    continue
-                fact = fact._replace(atoms=tuple(a for a, core in zip(fact.atoms, cores, strict=True) if core not in echoed))
+            new = {core for core in cores if core not in self._known}
             if cores and not new and self._is_restated(fact, cores, words):
                 continue
+            if new and not (fact.kind == "constraint" and not fact.question):  # a wish is the user's own, whoever named a figure
+                echoed = self._from_assistant(new)
+                if echoed == new:
+                    continue
+                if echoed:
+                    fact = without_echo(fact, echoed)
+                    cores = [normalise(atom.kind, atom.text).core for atom in fact.atoms]
             self._add(message_id, passage, fact, cores, words)
 
     # --- what is added ----------------------------------------------------------------------------------------------------
@@ -220,7 +222,7 @@ class _Collector:
             return False
         return True
 
-    def _from_assistant(self, cores: Sequence[str]) -> frozenset[str]:
+    def _from_assistant(self, cores: AbstractSet[str]) -> frozenset[str]:
         """Give those of the values that an assistant said."""
         for text in self._unread:
             self._overheard.update(normalise(atom.kind, atom.text).core for atom in find_atoms(text))

@@ -139,7 +139,7 @@ def _beginning(text: str, budget: int, counter: TokenCounter) -> str:
 _LEAST_PROSE = 8
 """Tokens below which no sentence is looked for."""
 
-_SPARE = 12
+_SPARE = 6
 """Tokens left over that are worth a second look for another item."""
 
 _MISSES = 64

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lossless.policies.atoms import Atom, find_atoms
 from lossless.policies.words import CONDITION, CONSTRAINT, ERROR, HEDGE, NEGATION, STRONG_CONSTRAINT, content_words, plain_words
 
-__all__ = ["Fact", "facts", "masked", "sentences"]
+__all__ = ["Fact", "facts", "masked", "placed", "sentences"]
 
 LONGEST = 240
 """Characters of a fact; what must not be divided (a hedge, a negation, a condition) may be twice as long."""
@@ -55,6 +55,18 @@ def sentences(line: str) -> Iterator[tuple[int, int]]:
         begin = match.end()
     if begin < len(line):
         yield begin, len(line)
+
+
+def placed(fact: Fact) -> tuple[Atom, ...]:
+    """Give the atoms with their places in the fact's own text."""
+    found: list[Atom] = []
+    cursor = 0
+    for atom in fact.atoms:
+        at = fact.text.find(atom.text, cursor)
+        if at >= 0:
+            cursor = at + len(atom.text)
+            found.append(Atom(atom.kind, at, cursor, atom.text))
+    return tuple(found)
 
 
 # --- lines and sentences --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lossless.policies.model import Decision, SourceItem
 from lossless.policies.prose import sentences
 from lossless.policies.sources import Source
-from lossless.policies.words import content_words
+from lossless.policies.words import NEGATION, content_words
 
 __all__ = ["Sentence", "central_sentences", "mentions", "ranked"]
 
@@ -133,15 +133,16 @@ def _taken_up(item: SourceItem, taken_up: Mapping[str, int]) -> float:
 def _fits(item: SourceItem, wanted: frozenset[str], named: frozenset[str]) -> float:
     if not wanted and not named:
         return 0.0
-    words = len(wanted.intersection(content_words(item.text)))
+    denies = NEGATION.search(item.text) is not None  # what was not bought is not what is asked for
+    words = 0 if denies else len(wanted.intersection(content_words(item.text)))
     return 4.0 * min(3, words) + (8.0 if any(atom in named for atom in item.atoms) else 0.0)
 
 
 def _shape(item: SourceItem) -> str:
-    """Give what alike items have in common: of records the tool and the keys, of clauses the kind and who said it."""
+    """Give what alike items have in common: of records the tool and the keys; a clause is like no other."""
     if item.role == "tool" and item.kind in ("kv", "error"):
         return f"{item.origin.partition('(')[0]} {' '.join(_KEY.findall(item.text))}"
-    return f"{item.role} {item.kind} {item.message_id if item.role == 'user' else ''}"
+    return item.text if item.role == "user" else f"{item.origin} {item.kind}"
 
 
 def _of_prose(text: str) -> Iterator[tuple[int, str]]:

@@ -18,6 +18,7 @@ __all__ = [
     "STRONG_CONSTRAINT",
     "Cue",
     "content_words",
+    "is_small",
     "plain_words",
     "stem",
 ]
@@ -84,7 +85,8 @@ _ORDER = (
     rf"(?:\w{{2,12}}er|more|less) than {_THING}",
     rf"(?:(?:left|right|north|south|east|west|ahead|behind|front) of|(?:next|adjacent) to|opposite(?: to)?|directly \w{{4,6}}) "
     rf"{_THING}",
-    r"(?!(?:This|That|It|There|What|Here) )[A-Z]\w{0,30} (?:is|are|was|were)(?:n['’]t| not) (?:an?|the|in|on|at|[A-Z]\w{0,30})",
+    r"(?!(?:This|That|It|There|What|Here) )[A-Z]\w{0,30} (?:is|are|was|were)(?:n['’]t| not) "
+    r"(?:an?|the|in|on|at|first|last|next|[A-Z]\w{0,30})",
 )
 
 STRONG_CONSTRAINT = Cue(
@@ -175,6 +177,11 @@ def _content_of(word: str) -> tuple[str, ...]:
 
 
 _remembered = lru_cache(maxsize=1 << 15)(_content_of)
+
+
+def is_small(word: str) -> bool:
+    """Say whether a word has no meaning of its own (``the``, ``of``, ``please``)."""
+    return word.casefold() in _STOP
 
 
 def stem(word: str) -> str:
