@@ -24,6 +24,9 @@ from lossless.tokens.parts import count_parts
 
 __all__ = ["Piece", "PieceCache", "Scene", "omission_piece", "stub_piece", "summary_piece"]
 
+_OVERHEAD = 1_000
+"""Bytes of memory that a piece takes beside the text and the payload of its message, measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -106,10 +109,11 @@ class PieceCache:
     def add(self, key: ThreadKey, format: str, message: Message) -> Piece:
         """Make the piece of a message and keep it."""
         piece = _message_piece(message, format)
+        size = _OVERHEAD + 2 * len(message.data)
         with self._lock:
             if (key, format, message.seq) not in self._recent:
-                self._bytes += len(message.data)
-            self._recent[key, format, message.seq] = (piece, len(message.data))
+                self._bytes += size
+            self._recent[key, format, message.seq] = (piece, size)
             while self._bytes > self._keep_bytes and len(self._recent) > 1:
                 _, (_dropped, size) = self._recent.popitem(last=False)
                 self._bytes -= size
