@@ -19,7 +19,7 @@ from lossless.compaction.writing import SummaryWriter
 from lossless.context.budget import Budget, Limits
 from lossless.context.builder import ContextBuilder
 from lossless.context.entries import SummaryCache
-from lossless.context.rendering import is_rendered_summary
+from lossless.context.rendering import is_engines_own
 from lossless.dag.heads import read_head
 from lossless.dag.opening import covering
 from lossless.dag.summaries import Summary, load_summaries
@@ -101,7 +101,7 @@ class Engine:
         self.reader = MessageReader(self.plugins.formats)
         self._summaries = SummaryCache()
         self.builder = ContextBuilder(self.reader, self._summaries, self.counter, lambda: self.plugins.formats)
-        self.drafter = Drafter(self.namespace, self.counter, lambda: self.plugins.formats, is_rendered_summary)
+        self.drafter = Drafter(self.namespace, self.counter, lambda: self.plugins.formats, is_engines_own)
         writer = SummaryWriter(chosen, policies["source_first"], summarizer or self.plugins.summarizer, self.counter)
         self._compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.worker = Worker()

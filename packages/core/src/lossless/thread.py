@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
 
 from lossless.compaction.compactor import Effort
 from lossless.compaction.control import decide_action
@@ -282,10 +285,15 @@ class Thread:
             given, format=named, detect=format is None, created_at=created_at, known=engine.knows_summary(key)
         )
         remake = engine.remaker(key)
-        action = sync if whole else ingest
-        done = engine.database.write(
-            lambda connection: action(connection, key, engine.views, drafts, remake, format=named, now=engine.now())
-        )
+        options: dict[str, Any] = {"format": named, "now": engine.now()}
+
+        def store(connection: Connection) -> Ingested:
+            if not whole:
+                return ingest(connection, key, engine.views, drafts, remake, **options)
+            read = partial(engine.reader.by_seq, keep=False)
+            return sync(connection, key, engine.views, drafts, remake, read, **options)
+
+        done = engine.database.write(store)
         if compact and engine.budget is not None:
             self._control(done, engine.budget)
         return list(done.refs)

@@ -112,7 +112,7 @@ class Compactor:
 
     def remake(self, connection: Connection, key: ThreadKey, seqs: list[int], soft: int) -> Summary | None:
         """Make a leaf over messages without a model, or None if it would not be shorter than they are."""
-        messages = self._reader.by_seq(connection, key, seqs)
+        messages = self._reader.by_seq(connection, key, seqs, keep=False)
         block = Block(tuple(Source(message.seq, message.tokens, 0) for message in messages))
         return self._writer.write_plain(block, Sources(tuple(messages)), soft=soft)
 

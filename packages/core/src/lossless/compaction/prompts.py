@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lossless.context.rendering import own_words
 from lossless.dag.summaries import Summary
 from lossless.messages.model import Message
 from lossless.messages.parts import Call, Media, Opaque, Part, Reasoning, Result, Text
@@ -43,7 +44,7 @@ def transcript(entries: Iterable[Message | Summary]) -> str:
         if isinstance(entry, Summary):
             written.append(f"[{entry.id} {entry.kind} summary of {entry.messages} messages]\n{entry.text}")
         elif not entry.injected:
-            body = "\n".join(text for part in entry.parts if (text := _text_of(part)))
+            body = "\n".join(text for part in own_words(entry).parts if (text := _text_of(part)))
             written.append(f"[{entry.id} {entry.role}]\n{body}")
     return "\n\n".join(written)
 

@@ -10,7 +10,7 @@ from lossless.compaction.calls import SummarizerError, call_summarizer
 from lossless.compaction.escalation import Ask, Outcome, escalate, targets
 from lossless.compaction.plan import Block
 from lossless.compaction.prompts import instructions, previous_end, transcript
-from lossless.context.rendering import render_summary
+from lossless.context.rendering import own_words, render_summary
 from lossless.dag.summaries import Summary, span_key, summary_id
 from lossless.messages.model import Message
 from lossless.messages.parts import Text
@@ -52,7 +52,7 @@ class Sources:
     @property
     def messages(self) -> list[Message]:
         """The messages among them that a person or a model wrote."""
-        return [entry for entry in self.entries if isinstance(entry, Message) and not entry.injected]
+        return [own_words(entry) for entry in self.entries if isinstance(entry, Message) and not entry.injected]
 
     @property
     def summaries(self) -> list[Summary]:

@@ -6,16 +6,21 @@ view gives the same bytes. Times have a fixed width, so that their token count d
 
 from __future__ import annotations
 
-import hashlib
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from lossless.dag.summaries import Summary
+from lossless.messages.model import Message
+from lossless.messages.parts import Text
+from lossless.store.contents import shortened_line
 
-__all__ = ["is_rendered_summary", "omission_text", "render_summary", "stub_text"]
+__all__ = ["is_engines_own", "is_rendered_summary", "omission_text", "own_words", "render_summary", "stub_text"]
 
 _HEAD, _FOOT = "<summary ", "</summary>"
-_FRAME = re.compile(r'\s*<summary id="(sum_[0-9a-f]{16})" kind="')
+_FRAME = re.compile(r'\s*<summary id="(sum_[0-9a-f]{16})" kind="[^<>]*>[^<>]*</summary>\s*')
+_OMISSION = re.compile(r"\[[0-9]+ messages? not shown, [^\n]*; nothing is lost: search with lcm_grep, read with lcm_expand\]")
 
 
 def render_summary(summary: Summary) -> str:
@@ -33,8 +38,22 @@ def is_rendered_summary(text: str) -> str | None:
 
     Whether that summary exists is for the caller to check.
     """
-    found = _FRAME.match(text)
-    return found.group(1) if found is not None and text.rstrip().endswith(_FOOT) else None
+    found = _FRAME.fullmatch(text)
+    return found.group(1) if found is not None else None
+
+
+def is_engines_own(text: str, known: Callable[[str], bool]) -> bool:
+    """Tell whether a text is what the engine writes into contexts, come back: an omission line, or a summary of a known id."""
+    id = is_rendered_summary(text)
+    return known(id) if id is not None else _OMISSION.fullmatch(text) is not None
+
+
+def own_words(message: Message) -> Message:
+    """Give a message without what the engine wrote into it; it stands there where a provider's rules made neighbours one."""
+    if message.role != "user":
+        return message
+    kept = tuple(part for part in message.parts if not (isinstance(part, Text) and is_engines_own(part.text, lambda _id: True)))
+    return message if len(kept) == len(message.parts) else replace(message, parts=kept)
 
 
 def omission_text(missing: int, first_id: str, last_id: str) -> str:
@@ -53,11 +72,8 @@ def stub_text(text: str, *, message_id: str, what: str, room: int) -> str:
         what: what it is, such as ``result of read_file``.
         room: how many characters of the text to keep.
     """
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    lines = text.count("\n") + 1
     head, tail = text[: room * 2 // 3], text[len(text) - room // 3 :] if room >= 3 else ""
-    line = f'[shortened {what} · {lines} lines · {len(text)} chars · sha256:{digest}… · lcm_expand("{message_id}")]'
-    return "\n".join(part for part in (head, line, tail) if part)
+    return "\n".join(part for part in (head, shortened_line(what, text, message_id), tail) if part)
 
 
 def _time(milliseconds: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-__all__ = ["count_known"]
+__all__ = ["count_known", "overlap"]
 
 
 def count_known(stored: Sequence[Hashable], given: Sequence[Hashable]) -> int:
@@ -17,16 +17,16 @@ def count_known(stored: Sequence[Hashable], given: Sequence[Hashable]) -> int:
 
     Linear in the length of both.
     """
-    if not stored or not given:
+    return overlap(stored, given) or _common_prefix(stored, given)
+
+
+def overlap(stored: Sequence[Hashable], given: Sequence[Hashable]) -> int:
+    """Give the length of the longest front of ``given`` that stands at the end of ``stored``; all of it, if it stands anywhere.
+
+    Linear in the length of both.
+    """
+    if not given:
         return 0
-    overlap = _overlap(stored, given)
-    if overlap:
-        return overlap
-    return _common_prefix(stored, given)
-
-
-def _overlap(stored: Sequence[Hashable], given: Sequence[Hashable]) -> int:
-    """Give the longest front of ``given`` that stands at the end of ``stored``; all of it, if it stands anywhere."""
     failure = _failure(given)
     matched = 0
     for value in stored:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from lossless.dag.aligning import count_known
 from lossless.dag.editing import Remake, edit, revisions_since
 from lossless.dag.heads import Head, create_thread, lock_head, moves, read_head, swing
+from lossless.dag.matching import ReadMessages, new_drafts
 from lossless.dag.placing import show_newest_request
 from lossless.dag.view import View, ViewStore
 from lossless.errors import NotFoundError
 from lossless.messages.model import MessageRef
 from lossless.store.append import Draft, Position, append
 from lossless.store.keys import ThreadKey
-from lossless.store.read import facts_of, seqs_of, unit_partners, visible_digests
+from lossless.store.read import facts_of, seqs_of, unit_partners
 
 __all__ = ["Ingested", "delete", "ingest", "sync", "undo"]
 
@@ -53,14 +53,22 @@ def ingest(
 
 
 def sync(
-    connection: Connection, key: ThreadKey, views: ViewStore, drafts: Sequence[Draft], remake: Remake, *, format: str, now: int
+    connection: Connection,
+    key: ThreadKey,
+    views: ViewStore,
+    drafts: Sequence[Draft],
+    remake: Remake,
+    read: ReadMessages,
+    *,
+    format: str,
+    now: int,
 ) -> Ingested:
     """Store what is new in a transcript: messages with ids by them, others by content and order; ``refs`` are of the new ones."""
-    own = [draft for draft in drafts if not draft.injected]
-    if all(draft.id is not None for draft in own):
-        done = ingest(connection, key, views, own, remake, format=format, now=now)
-    else:
-        done = ingest(connection, key, views, _new(connection, key, views, own), remake, format=format, now=now)
+    new: Sequence[Draft] = [draft for draft in drafts if not draft.injected]
+    head = read_head(connection, key)
+    if head is not None and any(draft.id is None for draft in new):
+        new = new_drafts(connection, key, views.load(connection, key.namespace, head.view), new, read)
+    done = ingest(connection, key, views, new, remake, format=format, now=now)
     first_new = done.next_seq - done.added
     return replace(done, refs=tuple(ref for ref in done.refs if ref.seq >= first_new))
 
@@ -116,25 +124,6 @@ def undo(connection: Connection, key: ThreadKey, views: ViewStore, remake: Remak
         undoes=target.generation,
     )
     return target.why
-
-
-def _new(connection: Connection, key: ThreadKey, views: ViewStore, drafts: Sequence[Draft]) -> Sequence[Draft]:
-    """Find the drafts that are new to a thread by content and order.
-
-    Pinned messages at the start are compared apart: a context that came back has them right before its newest messages.
-    """
-    head = read_head(connection, key)
-    if head is None:
-        return drafts
-    view = views.load(connection, key.namespace, head.view)
-    stored = visible_digests(connection, key, [(gone.start, gone.stop) for gone in view.hidden()])
-    roles = [draft.role in ("system", "developer") for draft in drafts]
-    lead = roles.index(False) if False in roles else len(drafts)
-    pins = count_known(stored, [draft.digest for draft in drafts[:lead]]) if lead else 0
-    known = count_known(stored, [draft.digest for draft in drafts])
-    if known < len(drafts) and pins == lead:
-        known = max(known, lead + count_known(stored, [draft.digest for draft in drafts[lead:]]))
-    return drafts[known:]
 
 
 def _revised(

@@ -20,6 +20,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from lossless.messages.model import MessageRef
 from lossless.messages.payload import decode
 from lossless.messages.units import Shape, UnitTracker
+from lossless.store.contents import Said
 from lossless.store.digests import chain_link, commitment
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
@@ -45,6 +46,7 @@ class Draft:
         terms: the tokens of the search analyzer, a space between.
         request: whether a person sent it.
         injected: whether the engine itself made it.
+        said: its content, without what the engine wrote into it.
     """
 
     id: str | None
@@ -59,6 +61,7 @@ class Draft:
     terms: str
     request: bool
     injected: bool
+    said: Said
 
 
 @dataclass(frozen=True, slots=True)

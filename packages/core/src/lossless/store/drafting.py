@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from lossless.errors import MessageError
 from lossless.messages import Format, Message, encode, is_request, looks_anthropic, searchable, shape_of
-from lossless.messages.parts import Part, Text
+from lossless.messages.parts import Text
 from lossless.store.analyzer import analyze
 from lossless.store.append import Draft
+from lossless.store.contents import Said, participant
 from lossless.store.digests import blob_digest
 from lossless.store.keys import checked_name
 from lossless.tokens.counter import TokenCounter
@@ -53,7 +55,7 @@ class Drafter:
         namespace: digests are made for it.
         counter: counts tokens.
         formats: gives the readers of formats by name.
-        summary_of: gives the id of the summary that a text is a rendered copy of, or None.
+        is_engines_own: tells of a text whether the engine wrote it, given what tells whether a summary id is known.
     """
 
     def __init__(
@@ -61,12 +63,12 @@ class Drafter:
         namespace: str,
         counter: TokenCounter,
         formats: Callable[[], Mapping[str, Format]],
-        summary_of: Callable[[str], str | None],
+        is_engines_own: Callable[[str, Callable[[str], bool]], bool],
     ) -> None:
         self._namespace = namespace
         self._counter = counter
         self._formats = formats
-        self._summary_of = summary_of
+        self._is_engines_own = is_engines_own
 
     def format_for(self, given: Sequence[Given], format: str | None, own: str | None) -> str:
         """Choose the format of a batch: as asked for, else the thread's own, else by what only Anthropic has, else OpenAI's."""
@@ -115,44 +117,41 @@ class Drafter:
 
     def _of_message(self, message: Message, known: Callable[[str], bool]) -> Draft:
         at = int(message.created_at.timestamp() * 1000)
-        return self._draft(message.id, message.role, message.format, message.data, message.parts, at, known)
+        said = Said(message.id, message.role, participant(message.payload), message.parts)
+        return self._draft(said, message.format, message.data, at, known)
 
     def _of_payload(self, payload: dict[str, Any], format: str, at: int, known: Callable[[str], bool]) -> Draft:
         reader = self._formats()[format]
         given = payload.get("id")
         id = None if given is None else checked_name(given, "a message id")
         role, data = reader.role(payload), encode(payload)
-        return self._draft(id, role, format, data, reader.read(payload), at, known)
+        return self._draft(Said(id, role, participant(payload), reader.read(payload)), format, data, at, known)
 
-    def _draft(
-        self,
-        id: str | None,
-        role: str,
-        format: str,
-        data: bytes,
-        parts: Sequence[Part],
-        at: int,
-        known: Callable[[str], bool],
-    ) -> Draft:
+    def _draft(self, said: Said, format: str, data: bytes, at: int, known: Callable[[str], bool]) -> Draft:
+        own = self._own_words(said, known)
         return Draft(
-            id=id,
-            role=role,
+            id=said.id,
+            role=said.role,
             format=format,
             data=data,
             digest=blob_digest(self._namespace, data),
-            tokens=count_parts(parts, self._counter),
+            tokens=count_parts(said.parts, self._counter, name=None if said.role == "tool" else said.name),
             exact=self._counter.exact,
             created_at=at,
-            shape=shape_of(parts),
-            terms=" ".join(analyze(searchable(parts))),
-            **self._standing(role, parts, known),
+            shape=shape_of(said.parts),
+            terms=" ".join(analyze(searchable(said.parts))),
+            request=is_request(said.role, own.parts),
+            injected=len(own.parts) < len(said.parts) and not own.parts,
+            said=own,
         )
 
-    def _standing(self, role: str, parts: Sequence[Part], known: Callable[[str], bool]) -> dict[str, bool]:
-        """Tell a person's request from what the engine itself wrote and got back."""
-        copies = [self._summary_of(part.text) for part in parts if isinstance(part, Text)] if role == "user" else []
-        injected = bool(copies) and all(id is not None and known(id) for id in copies)
-        return {"request": not injected and is_request(role, parts), "injected": injected}
+    def _own_words(self, said: Said, known: Callable[[str], bool]) -> Said:
+        """Leave out what the engine itself wrote and got back."""
+        if said.role != "user":
+            return said
+        parts = said.parts
+        own = [part for part in parts if not (isinstance(part, Text) and self._is_engines_own(part.text, known))]
+        return said if len(own) == len(parts) else replace(said, parts=own)
 
 
 def _own_format(message: Mapping[str, Any], format: str) -> str:

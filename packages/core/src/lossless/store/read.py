@@ -33,6 +33,7 @@ __all__ = [
     "unit_members",
     "unit_partners",
     "visible_digests",
+    "visible_messages",
 ]
 
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
@@ -117,13 +118,14 @@ class MessageReader:
                 known[row.seq] = self._message(key, row)
         return [known[seq] for seq in range(first, last + 1) if seq in known]
 
-    def by_seq(self, connection: Connection, key: ThreadKey, seqs: Sequence[int]) -> list[Message]:
-        """Read messages by seq, in the order given."""
+    def by_seq(self, connection: Connection, key: ThreadKey, seqs: Sequence[int], *, keep: bool = True) -> list[Message]:
+        """Read messages by seq, in the order given. In a write transaction, which may yet fail, they must not be kept."""
         known = self._cached(key, seqs)
         missing = {seq for seq in seqs if seq not in known}
         for first, last in _stretches(missing):
             wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": first, "last": last}
-            known.update((row.seq, self._message(key, row)) for row in _BETWEEN.all(connection, wanted) if row.seq in missing)
+            rows = _BETWEEN.all(connection, wanted)
+            known.update((row.seq, self._message(key, row, keep=keep)) for row in rows if row.seq in missing)
         return [known[seq] for seq in seqs if seq in known]
 
     def in_place_order(self, connection: Connection, key: ThreadKey, start: int, stop: int) -> list[Message]:
@@ -279,10 +281,15 @@ _LATER_MEMBERS = Prepared(
 
 def visible_digests(connection: Connection, key: ThreadKey, hidden: Sequence[tuple[int, int]]) -> list[bytes]:
     """Give the digests of a thread's messages by place, without the hidden ranges (first, end exclusive) and injected copies."""
+    return [digest for _seq, digest in visible_messages(connection, key, hidden)]
+
+
+def visible_messages(connection: Connection, key: ThreadKey, hidden: Sequence[tuple[int, int]]) -> list[tuple[int, bytes]]:
+    """Give (seq, digest) of a thread's messages by place, without hidden ranges (first, end exclusive) and injected copies."""
     gone = {seq for first, stop in hidden for seq in range(first, stop)}
     statement = select(_MESSAGE.c.seq, _MESSAGE.c.digest).where(_of(key), _MESSAGE.c.injected == 0)
     rows = connection.execute(statement.order_by(_MESSAGE.c.place, _MESSAGE.c.seq))
-    return [row.digest for row in rows if row.seq not in gone]
+    return [(row.seq, row.digest) for row in rows if row.seq not in gone]
 
 
 def seqs_of(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, int]:

@@ -1,0 +1,109 @@
+"""Matching: what of a transcript a thread has already, where not all messages have ids that tell.
+
+Their bytes are compared first, which is exact and cheap. A history that came back from a provider or a framework has other bytes
+and the same contents; then the newest messages of the thread are read and compared by those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Connection
+
+from lossless.dag.aligning import count_known, overlap
+from lossless.dag.view import View
+from lossless.messages.model import Message
+from lossless.store.append import Draft
+from lossless.store.contents import Content, Said, contents, participant, says_the_same
+from lossless.store.keys import ThreadKey
+from lossless.store.read import requests_before, visible_messages
+
+__all__ = ["ReadMessages", "new_drafts"]
+
+ReadMessages = Callable[[Connection, ThreadKey, Sequence[int]], list[Message]]
+"""Reads messages by seq, in the order given."""
+
+_WITHOUT_CONTENT = 64
+"""So many of the newest messages may say nothing that counts, such as answers to calls that never were."""
+_SYSTEM = ("system", "developer")
+
+
+def new_drafts(connection: Connection, key: ThreadKey, view: View, drafts: Sequence[Draft], read: ReadMessages) -> list[Draft]:
+    """Give the drafts that are new to a thread.
+
+    System messages at the start are compared apart: a context that came back has them right before its newest messages, and an
+    application may have changed them.
+    """
+    stored = visible_messages(connection, key, [(gone.start, gone.stop) for gone in view.hidden()])
+    digests = [digest for _seq, digest in stored]
+    given = [draft.digest for draft in drafts]
+    if known := overlap(digests, given):
+        return list(drafts[known:])
+    lead = next((n for n, draft in enumerate(drafts) if draft.role not in _SYSTEM), len(drafts))
+    pinned = count_known(digests, given[:lead])
+    if known := overlap(digests, given[lead:]):
+        return [*drafts[pinned:lead], *drafts[lead + known :]]
+    seqs = [seq for seq, _digest in stored]
+    if known := _same_contents(connection, key, seqs, drafts[lead:], read):
+        pinned = pinned or _same_start(connection, key, seqs, drafts[:lead], read)
+        return [*drafts[pinned:lead], *drafts[lead + known :]]
+    return list(drafts[count_known(digests, given) :])
+
+
+def _same_contents(
+    connection: Connection, key: ThreadKey, stored: Sequence[int], drafts: Sequence[Draft], read: ReadMessages
+) -> int:
+    """Count the drafts at the front whose contents are the thread's newest ones."""
+    given = contents([draft.said for draft in drafts])
+    if not given:
+        return 0
+    newest = contents(_said(read(connection, key, stored[-(len(given) + _WITHOUT_CONTENT) :])))
+    if known := _matched(newest, given, 0):
+        return known
+    request = _newest_request(connection, key, set(stored), read)
+    return _matched(newest, given, len(request)) if request and _are_same(request, given[: len(request)]) else 0
+
+
+def _same_start(
+    connection: Connection, key: ThreadKey, stored: Sequence[int], drafts: Sequence[Draft], read: ReadMessages
+) -> int:
+    """Give the number of drafts if their contents are the thread's first ones, else 0."""
+    given = contents([draft.said for draft in drafts])
+    first = contents(_said(read(connection, key, stored[: len(given) + _WITHOUT_CONTENT])))
+    return len(drafts) if _are_same(first[: len(given)], given) else 0
+
+
+def _matched(stored: Sequence[Content], given: Sequence[Content], start: int) -> int:
+    """Count the messages at the front that say nothing new, if those from content ``start`` on overlap with what is stored."""
+    rest = given[start:]
+    length = overlap([content.key for content in stored], [content.key for content in rest])
+    if not length:
+        return 0
+    place = _place([content.key for content in stored], [content.key for content in rest[:length]])
+    if not _are_same(stored[place : place + length], rest[:length]):
+        return 0
+    after_last = 1 + max(content.message for content in given[: start + length])
+    return min([after_last, *(content.message for content in given[start + length :])])
+
+
+def _are_same(stored: Sequence[Content], given: Sequence[Content]) -> bool:
+    return len(stored) == len(given) and all(
+        one.key == other.key and says_the_same(one, other) for one, other in zip(stored, given, strict=True)
+    )
+
+
+def _place(stored: Sequence[object], front: Sequence[object]) -> int:
+    """Give where a front stands that is known to stand in ``stored``: at its end, as a rule."""
+    last = len(stored) - len(front)
+    return next(start for start in range(last, -1, -1) if list(stored[start : start + len(front)]) == list(front))
+
+
+def _newest_request(connection: Connection, key: ThreadKey, visible: set[int], read: ReadMessages) -> list[Content]:
+    """Read the newest message that a person sent; a long tool loop is shown without what was between it and its end."""
+    found = (fact.seq for fact in requests_before(connection, key, 2**62, limit=_WITHOUT_CONTENT) if fact.seq in visible)
+    seq = next(found, None)
+    return contents(_said(read(connection, key, [seq]))) if seq is not None else []
+
+
+def _said(messages: Sequence[Message]) -> list[Said]:
+    return [Said(message.id, message.role, participant(message.payload), message.parts) for message in messages]
