@@ -344,6 +344,13 @@ def test_one_huge_line_costs_time_in_proportion(text: str) -> None:
     assert time.process_time() - started < 30
 
 
+def test_a_value_that_comes_again_in_every_line_costs_no_more() -> None:
+    log = "\n".join(f"worker handled {word * 3}{at} with status 200" for at in range(4_000) for word in ("foo", "bar", "baz"))
+    started = time.process_time()
+    extract(tool(log))
+    assert time.process_time() - started < 15
+
+
 def test_a_dict_that_is_no_message_is_refused_with_its_place() -> None:
     with pytest.raises(MessageError) as caught:
         extract([user("hello"), {"content": "no role"}])

@@ -134,7 +134,10 @@ class _Collector:
         at = len(self.items)
         for core in cores:
             self._known.add(core)
-            self._said.setdefault(core, []).append((words, at))
+            said = self._said.setdefault(core, [])
+            if len(said) >= _MOST_WORDINGS:
+                said.pop()
+            said.append((words, at))
         self.items.append(
             SourceItem(
                 text=fact.text,
@@ -283,6 +286,9 @@ class _Collector:
                 return at, item.atoms[0]
         return None
 
+
+_MOST_WORDINGS = 64
+"""Wordings of one value that are remembered: the first ones, and the newest."""
 
 _ERROR_KEYS = frozenset({"error", "errors", "exception", "traceback", "stderr", "error_message", "errorMessage"})
 

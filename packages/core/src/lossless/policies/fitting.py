@@ -103,7 +103,8 @@ def _with_all_items(draft: Draft, budget: int, counter: TokenCounter) -> tuple[s
             prose.append(sentence)
             room -= cost
     while True:
-        shown = [decision for decision in draft.decisions if decision in decisions]
+        told = set(decisions)
+        shown = [decision for decision in draft.decisions if decision in told]
         text = render(draft.items, shown, prose)
         if counter.count(text) <= budget or not (prose or decisions):
             break

@@ -13,7 +13,7 @@ from lossless.policies.readings import Place, Reading, contains_whole, reading_o
 from lossless.policies.units import UNITS
 from lossless.policies.words import HEDGE, content_words, stem
 
-__all__ = ["Checker", "Known", "find_tag", "regime_of", "witness"]
+__all__ = ["Checker", "Known", "find_tag", "regime_of", "values_of", "witness"]
 
 
 def witness(
