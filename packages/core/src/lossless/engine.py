@@ -20,7 +20,7 @@ from lossless.context.budget import Budget, Limits
 from lossless.context.builder import ContextBuilder
 from lossless.context.entries import SummaryCache
 from lossless.context.rendering import is_engines_own
-from lossless.dag.heads import read_head
+from lossless.dag.heads import moves, read_head
 from lossless.dag.opening import covering
 from lossless.dag.summaries import Summary, load_summaries
 from lossless.dag.threads import ThreadInfo, list_threads
@@ -28,9 +28,10 @@ from lossless.dag.verification import Report, verify_namespace
 from lossless.dag.view import ViewStore
 from lossless.errors import ConfigError, NotFoundError
 from lossless.hooks import Plugins
+from lossless.messages import find_profile
 from lossless.policies.model import Policy, Summarizer
 from lossless.store.connection import Durability, open_database
-from lossless.store.drafting import Drafter
+from lossless.store.drafting import DEFAULT_FORMAT, Drafter
 from lossless.store.keys import Reach, ThreadKey, checked_name
 from lossless.store.pages import Page
 from lossless.store.read import MessageReader
@@ -192,7 +193,11 @@ class Engine:
         with self._turns_guard:
             turn = self._turns.setdefault(key, threading.Lock())
         with turn:
-            return self._compactor.compact(key, limits, fresh_tail, effort)
+            result = self._compactor.compact(key, limits, fresh_tail, effort)
+            # Above hard, all that changed may be behind the omission line.
+            if result.changed and result.status == "exhausted" and not self._shows_a_change(key, limits):
+                return replace(result, changed=False)
+            return result
 
     def remaker(self, key: ThreadKey) -> Callable[[Connection, Sequence[int]], Summary | None]:
         """Give what makes a leaf again without a model."""
@@ -237,6 +242,19 @@ class Engine:
     def now() -> int:
         """Give the time in milliseconds."""
         return time.time_ns() // 1_000_000
+
+    def _shows_a_change(self, key: ThreadKey, limits: Limits) -> bool:
+        """Tell whether the thread's newest move changed what a model is shown."""
+        with self.database.read() as connection:
+            head = read_head(connection, key)
+            shown = []
+            for move in moves(connection, key, limit=2) if head is not None else ():
+                view = self.views.load(connection, key.namespace, move.view)
+                context = self.builder.build(
+                    connection, key, head, view, limits=limits, profile=find_profile("openai"), format=DEFAULT_FORMAT
+                )
+                shown.append((context.system, context.messages))
+        return len(shown) == 2 and shown[0] != shown[1]
 
     def _with_summaries(self, connection: Connection, hits: Sequence[Hit]) -> list[Hit]:
         """Name the summary that covers each hit in its thread's view."""
