@@ -257,7 +257,9 @@ class Database:
         @event.listens_for(engine, "connect")
         def _configure(connection: sqlite3.Connection, _record: object) -> None:
             connection.isolation_level = None
-            for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "foreign_keys=ON", "cache_size=-16000"):
+            # Triggers must fire, too, for rows that a REPLACE removes.
+            safe = ("journal_mode=WAL", f"synchronous={synchronous}", "foreign_keys=ON", "recursive_triggers=ON")
+            for pragma in (*safe, "cache_size=-16000"):
                 connection.execute(f"PRAGMA {pragma}")
 
         @event.listens_for(engine, "begin")
