@@ -21,6 +21,7 @@ from lossless.context.builder import ContextBuilder
 from lossless.context.entries import SummaryCache
 from lossless.context.rendering import is_engines_own
 from lossless.dag.heads import moves, read_head
+from lossless.dag.lineage import find_key
 from lossless.dag.opening import covering
 from lossless.dag.summaries import Summary, load_summaries
 from lossless.dag.threads import ThreadInfo, list_threads
@@ -109,6 +110,7 @@ class Engine:
         self._turns: dict[ThreadKey, threading.Lock] = {}
         self._turns_guard = threading.Lock()
         self._thread_formats: dict[ThreadKey, str] = {}
+        self._keys: dict[str, ThreadKey] = {}
 
     def __enter__(self) -> Engine:
         return self
@@ -156,10 +158,11 @@ class Engine:
         Raises:
             QueryError: a regular expression that can't be read or runs for too long, or a foreign cursor.
         """
-        reach = Reach(self.namespace, None if thread is None else (thread,))
+        reach = Reach(self.namespace) if thread is None else Reach.of(self.key_of(thread))
         with self.database.read() as connection:
             page = search(connection, self.reader, reach, pattern, mode="regex" if regex else mode, limit=limit, cursor=cursor)
-            hits = self._with_summaries(connection, page.items)
+            found = page.items if thread is None else [replace(hit, thread_id=thread) for hit in page.items]
+            hits = self._with_summaries(connection, found)
         return Page(hits, page.next_cursor, page.scanned)
 
     def verify(self, thread: str | None = None) -> Report:
@@ -203,6 +206,17 @@ class Engine:
         """Give what makes a leaf again without a model."""
         soft = self.budget.limits(self.margin).soft if self.budget is not None else 20_000
         return lambda connection, seqs: self._compactor.remake(connection, key, list(seqs), soft)
+
+    def key_of(self, thread_id: str) -> ThreadKey:
+        """Give a thread's key with what it inherits as a branch; a thread that is not there yet inherits nothing."""
+        known = self._keys.get(thread_id)
+        if known is None:
+            with self.database.read() as connection:
+                known = find_key(connection, self.namespace, thread_id)
+            if known is None:
+                return ThreadKey(self.namespace, thread_id)
+            self._keys[thread_id] = known
+        return known
 
     def format_of(self, key: ThreadKey) -> str | None:
         """Give the format that a thread was begun with, or None if it is not there."""
@@ -263,9 +277,9 @@ class Engine:
             by_thread.setdefault(hit.thread_id, []).append(hit.seq)
         covers: dict[tuple[str, int], str] = {}
         for thread_id, seqs in by_thread.items():
-            key = ThreadKey(self.namespace, thread_id)
-            head = read_head(connection, key)
-            if head is not None:
+            key = self._keys.get(thread_id) or find_key(connection, self.namespace, thread_id)
+            head = read_head(connection, key) if key is not None else None
+            if key is not None and head is not None:
                 view = self.views.load(connection, self.namespace, head.view)
                 covers.update({(thread_id, seq): id for seq, id in covering(connection, key, view, seqs).items()})
         return [replace(hit, summary_id=covers.get((hit.thread_id, hit.seq))) for hit in hits]

@@ -11,6 +11,7 @@
     │   ├── StoreBusyError        another writer held it for longer than the busy timeout (retryable)
     │   └── CorruptError          stored bytes no longer match their digest
     ├── MessageError              a message can't be stored as given
+    ├── ExistsError               a name is taken already
     ├── NotFoundError             no such thread, message, summary or file within reach
     ├── QueryError                a search pattern can't be used as asked
     └── ClosedError               the engine was closed
@@ -24,6 +25,7 @@ __all__ = [
     "ClosedError",
     "ConfigError",
     "CorruptError",
+    "ExistsError",
     "LosslessError",
     "MessageError",
     "NotFoundError",
@@ -118,6 +120,12 @@ class NotFoundError(LosslessError):
     """No such thread, message, summary or file within reach."""
 
     code = "not_found"
+
+
+class ExistsError(LosslessError):
+    """A name is taken already."""
+
+    code = "exists"
 
 
 class QueryError(LosslessError):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from sqlalchemy import Connection
 
@@ -22,12 +23,15 @@ from lossless.dag.view import GENESIS
 from lossless.errors import NotFoundError
 from lossless.messages import Message, MessageRef, find_profile
 from lossless.store.drafting import Given, listed, versioned
-from lossless.store.keys import ThreadKey
+from lossless.store.keys import ThreadKey, checked_name
 from lossless.store.pages import Page
 from lossless.store.read import from_milliseconds
 from lossless.store.search import Hit, Mode
 from lossless.tokens import count_tools
 from lossless.twins import async_twin
+from lossless.versions.branching import branch
+from lossless.versions.restoring import restore
+from lossless.versions.snapshots import Snapshot, list_snapshots, take_snapshot
 
 if TYPE_CHECKING:
     from lossless.engine import Engine
@@ -62,12 +66,16 @@ class Thread:
 
     def __init__(self, engine: Engine, thread_id: str) -> None:
         self._engine = engine
-        self._key = ThreadKey(engine.namespace, thread_id)
+        self._id = thread_id
 
     @property
     def id(self) -> str:
         """The thread's id."""
-        return self._key.thread_id
+        return self._id
+
+    @property
+    def _key(self) -> ThreadKey:
+        return self._engine.key_of(self._id)
 
     def __repr__(self) -> str:
         return f"Thread({self.id!r})"
@@ -137,6 +145,57 @@ class Thread:
         remake = engine.remaker(self._key)
         undone = engine.database.write(lambda c: undo(c, self._key, engine.views, remake, now=engine.now()))
         return undone is not None
+
+    # Versions
+
+    def snapshot(self, name: str, description: str = "", tags: Sequence[str] = ()) -> Snapshot:
+        """Freeze the thread's view under a name that never moves.
+
+        Raises:
+            ExistsError: the thread has a snapshot of that name.
+        """
+        engine, key = self._engine, self._key
+        return engine.database.write(
+            lambda connection: take_snapshot(connection, key, engine.views, name, description, tags, engine.now())
+        )
+
+    def snapshots(self) -> list[Snapshot]:
+        """Give the thread's snapshots, the newest first."""
+        with self._engine.database.read() as connection:
+            return list_snapshots(connection, self._key)
+
+    def branch(self, at: str | int | None = None, thread_id: str | None = None) -> Thread:
+        """Begin a thread that has this one's messages up to a point; nothing is copied, and either goes its own way.
+
+        Args:
+            at: a snapshot's name, a message's id, or a seq, inclusive; None: now.
+            thread_id: the id of the new thread; None: one is made up.
+
+        Raises:
+            NotFoundError: there is no such thread, snapshot or message.
+            ExistsError: there is a thread of that id.
+        """
+        engine, key = self._engine, self._key
+        name = checked_name(thread_id, "a thread id") if thread_id is not None else f"{self._id}-{uuid4().hex[:8]}"
+
+        engine.database.write(lambda connection: branch(connection, key, name, at, engine.views, engine.reader, engine.now()))
+        return Thread(engine, name)
+
+    def restore(self, what: str) -> bool:
+        """Show again what the view no longer shows, or go back to a snapshot; ``undo`` takes it back.
+
+        Args:
+            what: a snapshot's name: its view, newer messages leave the view and stay in the store; the id of a message or of a
+                summary in the view: shown verbatim again.
+
+        Returns:
+            False if the view showed it so already.
+
+        Raises:
+            NotFoundError: there is no such thing in the thread.
+        """
+        engine, key = self._engine, self._key
+        return engine.database.write(lambda connection: restore(connection, key, engine.views, what, engine.now()))
 
     # Reading
 
@@ -271,6 +330,10 @@ class Thread:
     adescribe = async_twin(describe)
     aviews = async_twin(views)
     acompact = async_twin(compact)
+    asnapshot = async_twin(snapshot)
+    asnapshots = async_twin(snapshots)
+    abranch = async_twin(branch)
+    arestore = async_twin(restore)
     await_ = async_twin(wait)
 
     def _store(

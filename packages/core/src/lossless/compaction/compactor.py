@@ -271,7 +271,8 @@ class Compactor:
             view = prepared.view = spliced
         now = time.time_ns() // 1_000_000
         for summary in prepared.summaries.values():
-            store_summary(connection, key, summary, now)
+            if summary.sources:  # one that was made before is stored already, perhaps in a thread that this one comes from
+                store_summary(connection, key, summary, now)
         swing(
             connection,
             key,

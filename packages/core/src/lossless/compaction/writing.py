@@ -236,6 +236,7 @@ def _extent(sources: Sources) -> dict[str, Any]:
         "messages": sum(entry.messages if isinstance(entry, Summary) else 1 for entry in sources.entries),
         "first_seq": first[0][0],
         "last_seq": last[-1][0],
+        "newest_seq": max(entry.newest_seq if isinstance(entry, Summary) else entry.seq for entry in sources.entries),
         "earliest_at": min(at for _seq, at in first),
         "latest_at": max(at for _seq, at in last),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -13,7 +13,7 @@ from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.tables import HeadLogRow, HeadRow, ThreadRow
 
-__all__ = ["Head", "Move", "create_thread", "lock_head", "moves", "read_head", "swing"]
+__all__ = ["Head", "Move", "begin_thread", "create_thread", "lock_head", "moves", "read_head", "swing"]
 
 _HEAD = HeadRow.__table__  # type: ignore[attr-defined]
 _LOG = HeadLogRow.__table__  # type: ignore[attr-defined]
@@ -96,26 +96,8 @@ def lock_head(connection: Connection, key: ThreadKey) -> Head | None:
 
 def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, format: str, now: int) -> Head:
     """Create a thread without messages, standing at the genesis view."""
-    identity = {"namespace": key.namespace, "thread_id": key.thread_id}
-    connection.execute(insert(_THREAD), {**identity, "format": format, "created_at": now})
-    address = views.store(connection, key.namespace, GENESIS)
-    connection.execute(
-        insert(_HEAD),
-        {
-            **identity,
-            "view": address,
-            "generation": 0,
-            "next_seq": 1,
-            "total_tokens": 0,
-            "chain": EMPTY_CHAIN,
-            "open_calls": "[]",
-            "lookalike_ids": 0,
-            "updated_at": now,
-        },
-    )
-    _log(connection, key, generation=0, view=address, next_seq=1, why="created", by_hand=False, undoes=None, at=now)
-    return Head(
-        view=address,
+    start = Head(
+        view=b"",
         generation=0,
         next_seq=1,
         total_tokens=0,
@@ -125,6 +107,34 @@ def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, f
         updated_at=now,
         format=format,
     )
+    return begin_thread(connection, key, views, GENESIS, start, why="created")
+
+
+def begin_thread(connection: Connection, key: ThreadKey, views: ViewStore, view: View, start: Head, *, why: str) -> Head:
+    """Create a thread that stands at a view: a new one at the genesis view, a branch where it was cut."""
+    identity = {"namespace": key.namespace, "thread_id": key.thread_id}
+    parent = key.inherited[-1][0] if key.inherited else None
+    now = start.updated_at
+    row = {**identity, "format": start.format, "parent": parent, "cut": key.cut, "created_at": now}
+    connection.execute(insert(_THREAD), row)
+    address = views.store(connection, key.namespace, view)
+    head = replace(start, view=address)
+    connection.execute(
+        insert(_HEAD),
+        {
+            **identity,
+            "view": address,
+            "generation": 0,
+            "next_seq": head.next_seq,
+            "total_tokens": head.total_tokens,
+            "chain": head.chain,
+            "open_calls": json.dumps([list(call) for call in head.open_calls]),
+            "lookalike_ids": int(head.lookalike_ids),
+            "updated_at": now,
+        },
+    )
+    _log(connection, key, generation=0, view=address, next_seq=head.next_seq, why=why, by_hand=False, undoes=None, at=now)
+    return head
 
 
 def swing(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ __all__ = [
     "Summary",
     "by_span",
     "directly_over",
+    "home",
     "load_summaries",
     "messages_under",
     "parents_of",
@@ -46,6 +47,7 @@ class Summary:
         kept: source items that can be read from the text, of ``total``.
         tokens: as rendered; ``source_tokens``: of what it stands for.
         messages: how many messages it stands for, ``first_seq`` to ``last_seq``.
+        newest_seq: the highest seq under it, which is not the last one where a revision stands in an older place.
         earliest_at: time of its earliest message, milliseconds; ``latest_at`` of its latest.
         level: the level of escalation that wrote it, 1 to 3.
         degraded: written without a model because the model failed, or in haste after a revision.
@@ -66,6 +68,7 @@ class Summary:
     messages: int
     first_seq: int
     last_seq: int
+    newest_seq: int
     earliest_at: int
     latest_at: int
     policy: str
@@ -106,8 +109,16 @@ def store_summary(connection: Connection, key: ThreadKey, summary: Summary, now:
     if stored.rowcount == 0:
         return
     named = [(n, {**identity, "summary_id": summary.id, "ordinal": n}) for n in range(len(summary.sources))]
-    seqs = [{**row, "seq": source} for (n, row) in named if isinstance(source := summary.sources[n], int)]
-    children = [{**row, "child_id": source} for (n, row) in named if isinstance(source := summary.sources[n], str)]
+    seqs = [
+        {**row, "seq": source, "source_thread": key.owner(source)}
+        for (n, row) in named
+        if isinstance(source := summary.sources[n], int)
+    ]
+    children = [
+        {**row, "child_id": source, "source_thread": home(connection, key, source)}
+        for (n, row) in named
+        if isinstance(source := summary.sources[n], str)
+    ]
     if seqs:
         connection.execute(insert(_MESSAGES), seqs)
     if children:
@@ -126,6 +137,7 @@ _PLAIN_FIELDS = (
     "messages",
     "first_seq",
     "last_seq",
+    "newest_seq",
     "earliest_at",
     "latest_at",
     "policy",
@@ -142,7 +154,7 @@ def load_summaries(connection: Connection, key: ThreadKey, ids: Sequence[str]) -
     """
     found: dict[str, Summary] = {}
     for id in ids:
-        row = _BY_ID.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "id": id})
+        row = next(_in_lineage(_BY_ID, connection, key, id=id), None)
         if row is None:
             raise NotFoundError(f"there is no summary {id} in thread {key.thread_id}", hint="see the items of context()")
         found[id] = _summary(row)
@@ -151,21 +163,20 @@ def load_summaries(connection: Connection, key: ThreadKey, ids: Sequence[str]) -
 
 def by_span(connection: Connection, key: ThreadKey, span: bytes) -> Summary | None:
     """Find a summary of the same sources by the same policy that is not degraded."""
-    row = _BY_SPAN.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "span_key": span})
+    row = next(_in_lineage(_BY_SPAN, connection, key, span_key=span), None)
     return None if row is None else _summary(row)
 
 
 def sources_of(connection: Connection, key: ThreadKey, id: str) -> tuple[int | str, ...]:
     """Give what is right under a summary, in order: seqs of messages and ids of summaries."""
-    wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "summary_id": id}
+    wanted = {"namespace": key.namespace, "thread_id": home(connection, key, id), "summary_id": id}
     found = [*_OWN_MESSAGES.all(connection, wanted), *_OWN_CHILDREN.all(connection, wanted)]
     return tuple(source for _ordinal, source in sorted(found, key=lambda pair: pair[0]))
 
 
 def parents_of(connection: Connection, key: ThreadKey, id: str) -> tuple[str, ...]:
     """Give the condensed summaries right above a summary."""
-    rows = _PARENTS.all(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "child_id": id})
-    return tuple(row.summary_id for row in rows)
+    return tuple(row.summary_id for row in _in_lineage(_PARENTS, connection, key, child_id=id))
 
 
 def messages_under(connection: Connection, key: ThreadKey, id: str) -> list[int]:
@@ -183,18 +194,39 @@ def messages_under(connection: Connection, key: ThreadKey, id: str) -> list[int]
 
 def directly_over(connection: Connection, key: ThreadKey, seq: int) -> tuple[str, ...]:
     """Give the summaries that were ever made right over a message."""
-    rows = _OVER.all(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq})
-    return tuple(row.summary_id for row in rows)
+    return tuple(row.summary_id for row in _in_lineage(_OVER, connection, key, seq=seq))
+
+
+def home(connection: Connection, key: ThreadKey, id: str) -> str:
+    """Give the thread that a summary is stored in: the thread itself, or one that it was branched from.
+
+    Raises:
+        NotFoundError: it is in none of them.
+    """
+    if not key.inherited:
+        return key.thread_id
+    row = next(_in_lineage(_BY_ID, connection, key, id=id), None)
+    if row is None:
+        raise NotFoundError(f"there is no summary {id} in thread {key.thread_id}", hint="see the items of context()")
+    return str(row.thread_id)
+
+
+def _in_lineage(statement: Prepared, connection: Connection, key: ThreadKey, **values: object) -> Iterator[Any]:
+    """Run a statement in a thread and in those that it was branched from, up to where it was cut, the thread itself first."""
+    for thread_id, until in key.lineage():
+        wanted = {"namespace": key.namespace, "thread_id": thread_id, "until": 2**62 if until is None else until, **values}
+        yield from statement.all(connection, wanted)
 
 
 def _of(table: Any) -> Any:
     return (table.c.namespace == bindparam("namespace")) & (table.c.thread_id == bindparam("thread_id"))
 
 
-_BY_ID = Prepared(select(_SUMMARY).where(_of(_SUMMARY), _SUMMARY.c.id == bindparam("id")))
+_VISIBLE = _SUMMARY.c.newest_seq <= bindparam("until")
+_BY_ID = Prepared(select(_SUMMARY).where(_of(_SUMMARY), _SUMMARY.c.id == bindparam("id"), _VISIBLE))
 _BY_SPAN = Prepared(
     select(_SUMMARY)
-    .where(_of(_SUMMARY), _SUMMARY.c.span_key == bindparam("span_key"), _SUMMARY.c.degraded == 0)
+    .where(_of(_SUMMARY), _SUMMARY.c.span_key == bindparam("span_key"), _SUMMARY.c.degraded == 0, _VISIBLE)
     .order_by(_SUMMARY.c.id)
     .limit(1)
 )

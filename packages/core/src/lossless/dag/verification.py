@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select, text
 
 from lossless.dag.coverage import coverage_problems
 from lossless.dag.heads import Head, moves, read_head
+from lossless.dag.lineage import find_key
 from lossless.dag.segments import Raw, Tail
 from lossless.dag.view import ViewStore
 from lossless.errors import LosslessError
@@ -56,7 +57,8 @@ def verify_namespace(connection: Connection, views: ViewStore, namespace: str, t
     threads = list(connection.execute(statement).scalars())
     messages = 0
     for name in threads:
-        key = ThreadKey(namespace, name)
+        key = find_key(connection, namespace, name)
+        assert key is not None
         try:
             head = read_head(connection, key)
             assert head is not None
@@ -84,7 +86,7 @@ def _thread_problems(connection: Connection, views: ViewStore, key: ThreadKey, h
 
 
 def _message_problems(connection: Connection, key: ThreadKey, head: Head) -> Iterator[str]:
-    chain, total, expected = EMPTY_CHAIN, 0, 1
+    chain, total, expected = _start(connection, key)
     for row in _rows(connection, key):
         if row.seq != expected:
             yield f"seq {expected} is missing"
@@ -116,6 +118,17 @@ def _message_problems(connection: Connection, key: ThreadKey, head: Head) -> Ite
             yield f"{name} is not in the search index"
     if (expected, total, chain) != (head.next_seq, head.total_tokens, head.chain):
         yield "the head's counters don't match the messages"
+
+
+def _start(connection: Connection, key: ThreadKey) -> tuple[bytes, int, int]:
+    """Give chain, token sum and seq that a thread's own messages begin with: a branch goes on from where it was cut."""
+    if key.cut == 0:
+        return EMPTY_CHAIN, 0, key.cut + 1
+    statement = select(_MESSAGE.c.chain, _MESSAGE.c.total_tokens).where(
+        _MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.owner(key.cut), _MESSAGE.c.seq == key.cut
+    )
+    row = connection.execute(statement).one()
+    return row.chain, row.total_tokens, key.cut + 1
 
 
 def _rows(connection: Connection, key: ThreadKey) -> Iterator[Any]:

@@ -227,10 +227,11 @@ def _known(connection: Connection, key: ThreadKey, position: Position, drafts: S
     wanted = {draft.id for draft in drafts if draft.id is not None}
     if len(wanted) < len(drafts) and (position.lookalike_ids or any(_looks_derived(id) for id in wanted)):
         wanted.update(f"m_{seq}" for seq in range(position.next_seq, position.next_seq + len(drafts)))
-    identity = {"namespace": key.namespace, "thread_id": key.thread_id}
-    for id in wanted:
-        for row in _BY_ID.all(connection, {**identity, "id": id}):
-            found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format)
+    for thread_id, first, last in key.ranges(1, position.next_seq):
+        within = {"namespace": key.namespace, "thread_id": thread_id, "first": first, "last": last}
+        for id in wanted:
+            for row in _BY_ID.all(connection, {**within, "id": id}):
+                found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format)
     return found
 
 
@@ -240,6 +241,7 @@ _BY_ID = Prepared(
         _MESSAGE.c.namespace == bindparam("namespace"),
         _MESSAGE.c.thread_id == bindparam("thread_id"),
         _MESSAGE.c.id == bindparam("id"),
+        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
     )
     .order_by(_MESSAGE.c.seq)
 )

@@ -11,18 +11,57 @@ __all__ = ["Reach", "ThreadKey", "checked_name"]
 
 @dataclass(frozen=True, slots=True)
 class ThreadKey:
-    """One thread of a namespace; every statement on a thread binds both."""
+    """One thread of a namespace; every statement on a thread binds both.
+
+    A branch has the messages of the threads it comes from up to where it was cut: ``inherited`` names them, oldest first, each
+    with the last seq that is taken from it. What comes after is the thread's own.
+    """
 
     namespace: str
     thread_id: str
+    inherited: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def cut(self) -> int:
+        """The last seq that is inherited; 0 for a thread that is no branch."""
+        return self.inherited[-1][1] if self.inherited else 0
+
+    def ranges(self, first: int, last: int) -> list[tuple[str, int, int]]:
+        """Say in which thread which part of a range of seqs is stored: (thread id, first seq, last seq), in order."""
+        if not self.inherited:
+            return [(self.thread_id, first, last)] if first <= last else []
+        found: list[tuple[str, int, int]] = []
+        start = first
+        for thread_id, until in (*self.inherited, (self.thread_id, last)):
+            if start <= min(until, last):
+                found.append((thread_id, start, min(until, last)))
+                start = until + 1
+        return found
+
+    def owner(self, seq: int) -> str:
+        """Say in which thread a message is stored."""
+        return next((thread_id for thread_id, until in self.inherited if seq <= until), self.thread_id)
+
+    def lineage(self) -> list[tuple[str, int | None]]:
+        """Give the threads that it has messages of, itself first, each with the last seq taken from it (None: all)."""
+        return [(self.thread_id, None), *reversed(self.inherited)]
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a reader may read: a namespace, and the threads in it (None: all of them)."""
+    """What a reader may read: a namespace, and the threads in it (None: all of them).
+
+    ``bounds``: the last seq that may be read of a thread, where it is not all; so a branch reads the threads that it comes from.
+    """
 
     namespace: str
     threads: tuple[str, ...] | None = None
+    bounds: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, key: ThreadKey) -> Reach:
+        """Give the reach of one thread: its own messages and those that it inherits."""
+        return cls(key.namespace, tuple(thread_id for thread_id, _until in key.lineage()), key.inherited)
 
 
 def checked_name(value: object, what: str) -> str:

@@ -39,7 +39,8 @@ __all__ = [
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _CACHE_BYTES = 64 * 1024 * 1024
-_LOOKUP = 400
+_ANY = 2**62
+"""Above every seq."""
 _GAP = 4
 
 _FULL = select(
@@ -50,6 +51,7 @@ _FULL = select(
     _MESSAGE.c.digest,
     _MESSAGE.c.tokens,
     _MESSAGE.c.exact,
+    _MESSAGE.c.place,
     _MESSAGE.c.revises,
     _MESSAGE.c.injected,
     _MESSAGE.c.created_at,
@@ -69,6 +71,7 @@ _BY_ID = Prepared(
         _MESSAGE.c.namespace == bindparam("namespace"),
         _MESSAGE.c.thread_id == bindparam("thread_id"),
         _MESSAGE.c.id == bindparam("id"),
+        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
     )
     .order_by(_MESSAGE.c.seq.desc())
     .limit(1)
@@ -112,8 +115,7 @@ class MessageReader:
             return [known[seq] for seq in range(first, last + 1)]
         # One query for the part that is not in memory: as a rule the newest messages.
         missing = [seq for seq in range(first, last + 1) if seq not in known]
-        wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": missing[0], "last": missing[-1]}
-        for row in _BETWEEN.all(connection, wanted):
+        for row in _in_ranges(_BETWEEN, connection, key, missing[0], missing[-1]):
             if row.seq not in known:
                 known[row.seq] = self._message(key, row)
         return [known[seq] for seq in range(first, last + 1) if seq in known]
@@ -123,21 +125,24 @@ class MessageReader:
         known = self._cached(key, seqs)
         missing = {seq for seq in seqs if seq not in known}
         for first, last in _stretches(missing):
-            wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": first, "last": last}
-            rows = _BETWEEN.all(connection, wanted)
+            rows = _in_ranges(_BETWEEN, connection, key, first, last)
             known.update((row.seq, self._message(key, row, keep=keep)) for row in rows if row.seq in missing)
         return [known[seq] for seq in seqs if seq in known]
 
     def in_place_order(self, connection: Connection, key: ThreadKey, start: int, stop: int) -> list[Message]:
         """Read the messages with seq ``start`` to ``stop`` (exclusive), a revision where its predecessor stood."""
-        statement = _FULL.where(_of(key), _MESSAGE.c.seq >= start, _MESSAGE.c.seq < stop)
-        rows = connection.execute(statement.order_by(_MESSAGE.c.place, _MESSAGE.c.seq))
+        rows = _in_ranges(_BETWEEN, connection, key, start, stop - 1)
+        rows.sort(key=lambda row: (row.place, row.seq))
         return [self._message(key, row, keep=False) for row in rows]
 
     def by_id(self, connection: Connection, key: ThreadKey, id: str) -> Message | None:
         """Read the newest message with an id."""
-        row = _BY_ID.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "id": id})
-        return None if row is None else self._message(key, row)
+        for thread_id, first, last in reversed(key.ranges(1, _ANY)):
+            wanted = {"namespace": key.namespace, "thread_id": thread_id, "id": id, "first": first, "last": last}
+            row = _BY_ID.first(connection, wanted)
+            if row is not None:
+                return self._message(key, row)
+        return None
 
     def forget(self, key: ThreadKey) -> None:
         """Drop what is kept in memory of a thread."""
@@ -153,13 +158,13 @@ class MessageReader:
     def _message(self, key: ThreadKey, row: Any, *, keep: bool = True) -> Message:
         if row.data is None or blob_digest(key.namespace, row.data) != row.digest:
             raise CorruptError(
-                f"message {row.id} (seq {row.seq}) of thread {key.thread_id} does not match its digest",
+                f"message {row.id} (seq {row.seq}) of thread {key.owner(row.seq)} does not match its digest",
                 hint="run `lossless verify`; restore a backup to get it back",
             )
         message = Message(
             id=row.id,
             seq=row.seq,
-            thread_id=key.thread_id,
+            thread_id=key.owner(row.seq),
             role=row.role,
             format=row.format,
             data=row.data,
@@ -192,14 +197,12 @@ class MessageReader:
 
 def facts_between(connection: Connection, key: ThreadKey, first: int, last: int) -> list[Fact]:
     """Read the facts of the messages with seq ``first`` to ``last``, both included, in storage order."""
-    wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": first, "last": last}
-    return _FACTS_BETWEEN.all(connection, wanted)
+    return _in_ranges(_FACTS_BETWEEN, connection, key, first, last)
 
 
 def newest_facts(connection: Connection, key: ThreadKey, first: int, last: int, *, limit: int) -> list[Fact]:
     """Read the facts of at most ``limit`` messages with seq ``first`` to ``last``, newest first."""
-    wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "first": first, "last": last, "limit": limit}
-    return _NEWEST_FACTS.all(connection, wanted)
+    return _newest(_NEWEST_FACTS, connection, key, first, last, limit)
 
 
 _FACTS_RANGE = _FACTS.where(
@@ -220,15 +223,14 @@ def facts_of(connection: Connection, key: ThreadKey, seqs: Sequence[int]) -> lis
 
 def requests_before(connection: Connection, key: ThreadKey, before: int, *, limit: int) -> list[Fact]:
     """Read the facts of the newest messages that a person sent, with a seq below ``before``, newest first."""
-    wanted = {"namespace": key.namespace, "thread_id": key.thread_id, "before": before, "limit": limit}
-    return _REQUESTS_BEFORE.all(connection, wanted)
+    return _newest(_REQUESTS_BEFORE, connection, key, 1, before - 1, limit)
 
 
 _REQUESTS_BEFORE = Prepared(
     _FACTS.where(
         _MESSAGE.c.namespace == bindparam("namespace"),
         _MESSAGE.c.thread_id == bindparam("thread_id"),
-        _MESSAGE.c.seq < bindparam("before"),
+        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
         # A bound 1 would keep SQLite from using the partial index over requests.
         _MESSAGE.c.request == literal_column("1"),
     )
@@ -244,7 +246,14 @@ def unit_members(connection: Connection, key: ThreadKey, unit: int) -> list[Fact
 
 def unit_partners(connection: Connection, key: ThreadKey, unit: int) -> list[Fact]:
     """Read the facts of the messages that belong to the unit begun by ``unit``, without that message itself."""
-    return _UNIT_PARTNERS.all(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "unit": unit})
+    return [
+        fact
+        for thread_id, first, last in key.ranges(unit + 1, _ANY)
+        for fact in _UNIT_PARTNERS.all(
+            connection,
+            {"namespace": key.namespace, "thread_id": thread_id, "unit": unit, "first": first, "last": last},
+        )
+    ]
 
 
 _UNIT_PARTNERS = Prepared(
@@ -253,6 +262,7 @@ _UNIT_PARTNERS = Prepared(
         _MESSAGE.c.thread_id == bindparam("thread_id"),
         _MESSAGE.c.unit == bindparam("unit"),
         _MESSAGE.c.unit < _MESSAGE.c.seq,
+        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
     ).order_by(_MESSAGE.c.seq)
 )
 
@@ -287,9 +297,21 @@ def visible_digests(connection: Connection, key: ThreadKey, hidden: Sequence[tup
 def visible_messages(connection: Connection, key: ThreadKey, hidden: Sequence[tuple[int, int]]) -> list[tuple[int, bytes]]:
     """Give (seq, digest) of a thread's messages by place, without hidden ranges (first, end exclusive) and injected copies."""
     gone = {seq for first, stop in hidden for seq in range(first, stop)}
-    statement = select(_MESSAGE.c.seq, _MESSAGE.c.digest).where(_of(key), _MESSAGE.c.injected == 0)
-    rows = connection.execute(statement.order_by(_MESSAGE.c.place, _MESSAGE.c.seq))
+    rows = _in_ranges(_DIGESTS, connection, key, 1, _ANY)
+    rows.sort(key=lambda row: (row.place, row.seq))
     return [(row.seq, row.digest) for row in rows if row.seq not in gone]
+
+
+_DIGESTS = Prepared(
+    select(_MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.digest)
+    .where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
+        _MESSAGE.c.injected == literal_column("0"),
+    )
+    .order_by(_MESSAGE.c.seq)
+)
 
 
 def seqs_of(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, int]:
@@ -299,10 +321,13 @@ def seqs_of(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[
         NotFoundError: an id is not in the thread.
     """
     found: dict[str, int] = {}
-    for start in range(0, len(ids), _LOOKUP):
-        chunk = list(ids[start : start + _LOOKUP])
-        statement = select(_MESSAGE.c.id, _MESSAGE.c.seq).where(_of(key), _MESSAGE.c.id.in_(chunk)).order_by(_MESSAGE.c.seq)
-        found.update({row.id: row.seq for row in connection.execute(statement)})
+    for id in ids:
+        for thread_id, first, last in reversed(key.ranges(1, _ANY)):
+            wanted = {"namespace": key.namespace, "thread_id": thread_id, "id": id, "first": first, "last": last}
+            row = _SEQ_OF.first(connection, wanted)
+            if row is not None:
+                found[id] = row.seq
+                break
     for id in ids:
         if id not in found:
             raise NotFoundError(f"there is no message {id} in thread {key.thread_id}", hint="list them with messages()")
@@ -320,5 +345,34 @@ def _stretches(seqs: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _of(key: ThreadKey) -> Any:
-    return (_MESSAGE.c.namespace == key.namespace) & (_MESSAGE.c.thread_id == key.thread_id)
+def _in_ranges(statement: Prepared, connection: Connection, key: ThreadKey, first: int, last: int) -> list[Any]:
+    """Run a statement over a range of seqs, in each thread that has a part of it."""
+    rows: list[Any] = []
+    for thread_id, start, stop in key.ranges(first, last):
+        wanted = {"namespace": key.namespace, "thread_id": thread_id, "first": start, "last": stop}
+        rows.extend(statement.all(connection, wanted))
+    return rows
+
+
+def _newest(statement: Prepared, connection: Connection, key: ThreadKey, first: int, last: int, limit: int) -> list[Any]:
+    """Run a statement that gives the newest first over a range of seqs until there are ``limit`` rows."""
+    rows: list[Any] = []
+    for thread_id, start, stop in reversed(key.ranges(first, last)):
+        wanted = {"namespace": key.namespace, "thread_id": thread_id, "first": start, "last": stop}
+        rows.extend(statement.all(connection, {**wanted, "limit": limit - len(rows)}))
+        if len(rows) >= limit:
+            break
+    return rows
+
+
+_SEQ_OF = Prepared(
+    select(_MESSAGE.c.seq)
+    .where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.id == bindparam("id"),
+        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
+    )
+    .order_by(_MESSAGE.c.seq.desc())
+    .limit(1)
+)

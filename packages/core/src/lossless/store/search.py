@@ -128,12 +128,19 @@ def _words(
     state = read_cursor(cursor, 1)
     offset = int(state[0]) if state else 0
     rows = connection.execute(
-        text(
-            "SELECT d.thread_id, d.seq FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
+        text(  # the condition has no values in it, they are bound below
+            "SELECT d.thread_id, d.seq FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "  # noqa: S608
             "WHERE lossless_search MATCH :query AND d.namespace = :namespace "
-            "ORDER BY rank, d.docid DESC LIMIT :limit OFFSET :offset"
+            + _within_bounds(reach)
+            + "ORDER BY rank, d.docid DESC LIMIT :limit OFFSET :offset"
         ),
-        {"query": _scoped(reach, expression), "namespace": reach.namespace, "limit": limit + 1, "offset": offset},
+        {
+            "query": _scoped(reach, expression),
+            "namespace": reach.namespace,
+            "limit": limit + 1,
+            "offset": offset,
+            **_bounds(reach),
+        },
     ).all()
     found = [_message_at(connection, reader, reach, row.thread_id, row.seq) for row in rows[:limit]]
     hits = [_hit(message, 0) for message in found if message is not None]
@@ -174,13 +181,13 @@ def _narrowed(
     state = read_cursor(cursor, 2)
     below = int(state[1]) if state else 2**62
     rows = connection.execute(
-        text(
-            "SELECT d.docid, d.thread_id, d.seq FROM lossless_search "
+        text(  # the condition has no values in it, they are bound below
+            "SELECT d.docid, d.thread_id, d.seq FROM lossless_search "  # noqa: S608
             "JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
-            "WHERE lossless_search MATCH :query AND lossless_search.rowid < :below AND d.namespace = :namespace "
-            "ORDER BY lossless_search.rowid DESC"
+            "WHERE lossless_search MATCH :query AND lossless_search.rowid < :below "
+            "AND d.namespace = :namespace " + _within_bounds(reach) + "ORDER BY lossless_search.rowid DESC"
         ),
-        {"query": _scoped(reach, expression), "below": below, "namespace": reach.namespace},
+        {"query": _scoped(reach, expression), "below": below, "namespace": reach.namespace, **_bounds(reach)},
     )
     hits: list[Hit] = []
     scanned = 0
@@ -244,6 +251,8 @@ def _newest_first(connection: Connection, reach: Reach, below: int) -> Iterator[
     )
     if reach.threads is not None:
         statement = statement.where(_DOC.c.thread_id.in_(reach.threads))
+    for thread_id, until in reach.bounds:
+        statement = statement.where((_DOC.c.thread_id != thread_id) | (_DOC.c.seq <= until))
     while True:
         rows = connection.execute(statement.where(position < below)).all()
         for row in rows:
@@ -327,6 +336,18 @@ def _hit(message: Message, place: int) -> Hit:
 @lru_cache(maxsize=4096)
 def _scope_token(*names: str) -> str:
     return "s" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:24]
+
+
+def _within_bounds(reach: Reach) -> str:
+    """Write the condition that leaves out what is above a bound; its values are bound by :func:`_bounds`."""
+    return "".join(f"AND (d.thread_id <> :thread_{n} OR d.seq <= :until_{n}) " for n in range(len(reach.bounds)))
+
+
+def _bounds(reach: Reach) -> dict[str, str | int]:
+    named: dict[str, str | int] = {}
+    for n, (thread_id, until) in enumerate(reach.bounds):
+        named |= {f"thread_{n}": thread_id, f"until_{n}": until}
+    return named
 
 
 def _scoped(reach: Reach, expression: str) -> str:

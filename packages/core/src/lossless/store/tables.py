@@ -22,6 +22,7 @@ __all__ = [
     "MessageRow",
     "NodeRow",
     "SearchDocRow",
+    "SnapshotRow",
     "SummaryChildRow",
     "SummaryMessageRow",
     "SummaryRow",
@@ -68,14 +69,22 @@ _TO_THREAD = ("thread_id", "thread_id")
 
 
 class ThreadRow(_Base, table=True):
-    """One conversation. ``format``: the serialisation of its payloads unless an append says otherwise."""
+    """One conversation. ``format``: the serialisation of its payloads unless an append says otherwise.
+
+    A branch names the thread it was cut from (``parent``) and the last seq it has from there (``cut``).
+    """
 
     __tablename__ = "lossless_thread"
-    __table_args__ = (_KEYED,)
+    __table_args__ = (
+        ForeignKeyConstraint(["namespace", "parent"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
+        _KEYED,
+    )
 
     namespace: str = _key()
     thread_id: str = _key()
     format: str = _text()
+    parent: str | None = _text(nullable=True)
+    cut: int = _int()
     created_at: int = _int()
 
 
@@ -201,8 +210,28 @@ class HeadLogRow(_Base, table=True):
     at: int = _int()
 
 
+class SnapshotRow(_Base, table=True):
+    """A frozen head: a view and how far the thread was, under a name that never moves. ``tags``: a JSON list."""
+
+    __tablename__ = "lossless_snapshot"
+    __table_args__ = (_to("thread", _TO_THREAD), _to("node", ("view", "digest")), _KEYED)
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    name: str = _key()
+    id: str = _text()
+    description: str = _text()
+    tags: str = _text()
+    view: bytes = _bytes()
+    seq: int = _int()
+    tokens: int = _int()
+    parent: str | None = _text(nullable=True)
+    created_at: int = _int()
+
+
 class SummaryRow(_Base, table=True):
-    """A node of the DAG. ``note`` holds its kept source items and decisions as JSON; ``span_key`` names sources and policy."""
+    """A node of the DAG. ``note`` holds its kept source items and decisions as JSON; ``span_key`` names sources and policy,
+    ``newest_seq`` is the highest seq under it: a branch that was cut below it can't have it."""
 
     __tablename__ = "lossless_summary"
     __table_args__ = (
@@ -226,6 +255,7 @@ class SummaryRow(_Base, table=True):
     messages: int = _int()
     first_seq: int = _int()
     last_seq: int = _int()
+    newest_seq: int = _int()
     earliest_at: int = _int()
     latest_at: int = _int()
     policy: str = _text()
@@ -236,12 +266,12 @@ class SummaryRow(_Base, table=True):
 
 
 class SummaryMessageRow(_Base, table=True):
-    """A leaf's sources: the messages under it, in order."""
+    """The messages right under a summary, in order; ``source_thread`` is where each is stored."""
 
     __tablename__ = "lossless_summary_message"
     __table_args__ = (
         _to("summary", _TO_THREAD, ("summary_id", "id")),
-        _to("message", _TO_THREAD, ("seq", "seq")),
+        _to("message", ("source_thread", "thread_id"), ("seq", "seq")),
         Index("lossless_summary_message_seq", "namespace", "thread_id", "seq", "summary_id"),
         _KEYED,
     )
@@ -250,16 +280,17 @@ class SummaryMessageRow(_Base, table=True):
     thread_id: str = _key()
     summary_id: str = _key()
     ordinal: int = Field(sa_type=_Big, primary_key=True)
+    source_thread: str = _text()
     seq: int = _int()
 
 
 class SummaryChildRow(_Base, table=True):
-    """A condensed summary's sources: the summaries under it, in order."""
+    """The summaries right under a condensed one, in order; ``source_thread`` is where each is stored."""
 
     __tablename__ = "lossless_summary_child"
     __table_args__ = (
         _to("summary", _TO_THREAD, ("summary_id", "id")),
-        _to("summary", _TO_THREAD, ("child_id", "id")),
+        _to("summary", ("source_thread", "thread_id"), ("child_id", "id")),
         Index("lossless_summary_child_child", "namespace", "thread_id", "child_id", "summary_id"),
         _KEYED,
     )
@@ -268,6 +299,7 @@ class SummaryChildRow(_Base, table=True):
     thread_id: str = _key()
     summary_id: str = _key()
     ordinal: int = Field(sa_type=_Big, primary_key=True)
+    source_thread: str = _text()
     child_id: str = _text()
 
 

@@ -12,7 +12,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-APPEND_ONLY = ("thread", "blob", "message", "node", "head_log", "summary", "summary_message", "summary_child")
+APPEND_ONLY = ("thread", "blob", "message", "node", "head_log", "snapshot", "summary", "summary_message", "summary_child")
 
 
 def upgrade() -> None:
@@ -58,7 +58,10 @@ def _create_content() -> None:
         _text("namespace"),
         _text("thread_id"),
         _text("format"),
+        sa.Column("parent", sa.Text(), nullable=True),
+        _int("cut"),
         _int("created_at"),
+        sa.ForeignKeyConstraint(["namespace", "parent"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
@@ -122,7 +125,7 @@ def _create_messages() -> None:
 
 
 def _create_heads() -> None:
-    """Heads and the log of their moves."""
+    """Heads, the log of their moves, and snapshots."""
     op.create_table(
         "lossless_head",
         _text("namespace"),
@@ -158,6 +161,25 @@ def _create_heads() -> None:
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
+    op.create_table(
+        "lossless_snapshot",
+        _text("namespace"),
+        _text("thread_id"),
+        _text("name"),
+        _text("id"),
+        _text("description"),
+        _text("tags"),
+        _bytes("view"),
+        _int("seq"),
+        _int("tokens"),
+        sa.Column("parent", sa.Text(), nullable=True),
+        _int("created_at"),
+        sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
+        sa.ForeignKeyConstraint(["namespace", "view"], ["lossless_node.namespace", "lossless_node.digest"]),
+        sa.PrimaryKeyConstraint("namespace", "thread_id", "name"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
 
 
 def _create_summaries() -> None:
@@ -179,6 +201,7 @@ def _create_summaries() -> None:
         _int("messages"),
         _int("first_seq"),
         _int("last_seq"),
+        _int("newest_seq"),
         _int("earliest_at"),
         _int("latest_at"),
         _text("policy"),
@@ -202,9 +225,10 @@ def _create_lineage() -> None:
         _text("thread_id"),
         _text("summary_id"),
         _int("ordinal"),
+        _text("source_thread"),
         _text("child_id"),
         sa.ForeignKeyConstraint(
-            ["namespace", "thread_id", "child_id"],
+            ["namespace", "source_thread", "child_id"],
             ["lossless_summary.namespace", "lossless_summary.thread_id", "lossless_summary.id"],
         ),
         sa.ForeignKeyConstraint(
@@ -227,9 +251,10 @@ def _create_lineage() -> None:
         _text("thread_id"),
         _text("summary_id"),
         _int("ordinal"),
+        _text("source_thread"),
         _int("seq"),
         sa.ForeignKeyConstraint(
-            ["namespace", "thread_id", "seq"],
+            ["namespace", "source_thread", "seq"],
             ["lossless_message.namespace", "lossless_message.thread_id", "lossless_message.seq"],
         ),
         sa.ForeignKeyConstraint(

@@ -1,0 +1,41 @@
+"""Lineage: which threads a branch has its messages from.
+
+It is fixed when the branch is cut, so it can be kept in memory for ever.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam, select
+
+from lossless.store.keys import ThreadKey
+from lossless.store.prepared import Prepared
+from lossless.store.tables import ThreadRow
+
+__all__ = ["branch_key", "find_key"]
+
+_THREAD = ThreadRow.__table__  # type: ignore[attr-defined]
+
+
+def find_key(connection: Connection, namespace: str, thread_id: str) -> ThreadKey | None:
+    """Give the key of a thread with what it inherits, or None if there is no such thread."""
+    row = _ORIGIN.first(connection, {"namespace": namespace, "thread_id": thread_id})
+    if row is None:
+        return None
+    if row.parent is None:
+        return ThreadKey(namespace, thread_id)
+    parent = find_key(connection, namespace, row.parent)
+    assert parent is not None  # a foreign key says so
+    return branch_key(parent, thread_id, row.cut)
+
+
+def branch_key(parent: ThreadKey, thread_id: str, cut: int) -> ThreadKey:
+    """Give the key of a branch that has the messages of ``parent`` up to ``cut``."""
+    further = tuple((ancestor, min(until, cut)) for ancestor, until in parent.inherited)
+    return ThreadKey(parent.namespace, thread_id, (*further, (parent.thread_id, cut)))
+
+
+_ORIGIN = Prepared(
+    select(_THREAD.c.parent, _THREAD.c.cut).where(
+        _THREAD.c.namespace == bindparam("namespace"), _THREAD.c.thread_id == bindparam("thread_id")
+    )
+)

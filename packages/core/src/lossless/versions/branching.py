@@ -1,0 +1,178 @@
+"""Branching: a thread that begins with another one's messages, up to any of them. No message is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, bindparam, select
+
+from lossless.dag.editing import revisions_since
+from lossless.dag.heads import Head, begin_thread, lock_head
+from lossless.dag.lineage import branch_key, find_key
+from lossless.dag.opening import ref_to, runs
+from lossless.dag.placing import show_instead
+from lossless.dag.segments import Hidden, Raw, Segment, SummaryRef, Tail
+from lossless.dag.summaries import load_summaries, sources_of
+from lossless.dag.view import View, ViewStore
+from lossless.errors import ExistsError, NotFoundError
+from lossless.messages import UnitTracker, shape_of
+from lossless.store.digests import EMPTY_CHAIN
+from lossless.store.keys import ThreadKey
+from lossless.store.prepared import Prepared
+from lossless.store.read import MessageReader, facts_of, seqs_of
+from lossless.store.tables import MessageRow
+from lossless.versions.snapshots import find_snapshot
+
+__all__ = ["branch", "closed_at", "cut_view", "unhidden"]
+
+_MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
+_LOOK_BACK = 300
+"""Messages in which a tool call that is still open is looked for."""
+
+
+def branch(
+    connection: Connection,
+    parent: ThreadKey,
+    thread_id: str,
+    at: int | str | None,
+    views: ViewStore,
+    reader: MessageReader,
+    now: int,
+) -> None:
+    """Begin a thread with the messages of ``parent`` up to a snapshot, a message's id, a seq (inclusive), or all of them.
+
+    Raises:
+        NotFoundError: there is no such thread, snapshot or message.
+        ExistsError: there is a thread of that id.
+    """
+    head = lock_head(connection, parent)
+    if head is None:
+        raise NotFoundError(f"there is no thread {parent.thread_id}", hint="list them with threads()")
+    snapshot = find_snapshot(connection, parent, at) if isinstance(at, str) else None
+    if snapshot is not None:
+        cut = snapshot.seq
+        view = closed_at(connection, parent, views.load(connection, parent.namespace, bytes.fromhex(snapshot.view)), cut)
+    else:
+        cut = _seq_at(connection, parent, head, at)
+        view = cut_view(connection, parent, views.load(connection, parent.namespace, head.view), cut)
+    key = branch_key(parent, thread_id, cut)
+    if find_key(connection, key.namespace, thread_id) is not None:
+        raise ExistsError(f"there is a thread {thread_id} already", hint="choose another name for the branch")
+    end = _END.first(connection, {"namespace": key.namespace, "thread_id": parent.owner(cut), "seq": cut})
+    start = Head(
+        view=b"",
+        generation=0,
+        next_seq=cut + 1,
+        total_tokens=end.total_tokens if end is not None else 0,
+        chain=end.chain if end is not None else EMPTY_CHAIN,
+        open_calls=_open_calls(connection, parent, reader, cut),
+        lookalike_ids=head.lookalike_ids,
+        updated_at=now,
+        format=head.format,
+    )
+    begin_thread(connection, key, views, view, start, why=f"branched from {parent.thread_id} at {cut}")
+
+
+def cut_view(connection: Connection, key: ThreadKey, view: View, cut: int) -> View:
+    """Give a view of the messages up to ``cut`` only: summaries that straddle it are opened, revisions made later taken back."""
+    kept: list[Segment] = []
+    for segment in view.segments:
+        kept.extend(_up_to(connection, key, segment, cut))
+    found = View((*kept, _tail_after(connection, key, cut)))
+    for old, _new in reversed(revisions_since(connection, key, cut + 1)):
+        if old <= cut and any(old in gone for gone in found.hidden()):
+            found = unhidden(show_instead(connection, key, found, old, [old]), old)
+    return found
+
+
+def closed_at(connection: Connection, key: ThreadKey, view: View, cut: int) -> View:
+    """Give a view that ended at ``cut`` with its tail closed there."""
+    *before, tail = view.segments
+    return View((*before, *_up_to(connection, key, tail, cut), _tail_after(connection, key, cut)))
+
+
+def _up_to(connection: Connection, key: ThreadKey, segment: Segment, cut: int) -> Iterable[Segment]:
+    if isinstance(segment, SummaryRef):
+        return _summary_up_to(connection, key, segment, cut)
+    if segment.first > cut:
+        return []
+    if isinstance(segment, Hidden):
+        return [Hidden(segment.first, min(segment.last, cut))]
+    if isinstance(segment, Raw) and segment.last <= cut:
+        return [segment]
+    return [Raw(segment.first, cut, segment.base, _sum_at(connection, key, cut))]
+
+
+def _summary_up_to(connection: Connection, key: ThreadKey, ref: SummaryRef, cut: int) -> Iterable[Segment]:
+    summary = load_summaries(connection, key, [ref.id])[ref.id]
+    if summary.newest_seq <= cut:
+        return [ref]
+    (first,) = facts_of(connection, key, [summary.first_seq])
+    if first.place > cut:
+        return []  # in the order of places, all that is under it comes later
+    kept: list[Segment] = []
+    for source in sources_of(connection, key, ref.id):
+        if isinstance(source, str):
+            child = load_summaries(connection, key, [source])[source]
+            kept.extend(_summary_up_to(connection, key, ref_to(child), cut))
+        elif source <= cut:
+            kept.extend(runs(connection, key, [source]))
+    return _joined(kept)
+
+
+def _joined(segments: Iterable[Segment]) -> list[Segment]:
+    joined: list[Segment] = []
+    for segment in segments:
+        last = joined[-1] if joined else None
+        if isinstance(segment, Raw) and isinstance(last, Raw) and last.last + 1 == segment.first:
+            joined[-1] = Raw(last.first, segment.last, last.base, segment.end)
+        else:
+            joined.append(segment)
+    return joined
+
+
+def unhidden(view: View, seq: int) -> View:
+    """Take a message out of the hidden range that it is in."""
+    segments: list[Segment] = []
+    for segment in view.segments:
+        if isinstance(segment, Hidden) and segment.first <= seq <= segment.last:
+            segments.extend(Hidden(a, b) for a, b in ((segment.first, seq - 1), (seq + 1, segment.last)) if a <= b)
+        else:
+            segments.append(segment)
+    return View(tuple(segments))
+
+
+def _tail_after(connection: Connection, key: ThreadKey, cut: int) -> Tail:
+    return Tail(cut + 1, _sum_at(connection, key, cut))
+
+
+def _sum_at(connection: Connection, key: ThreadKey, seq: int) -> int:
+    facts = facts_of(connection, key, [seq]) if seq >= 1 else []
+    return facts[0].total_tokens if facts else 0
+
+
+def _open_calls(connection: Connection, key: ThreadKey, reader: MessageReader, cut: int) -> tuple[tuple[str, int], ...]:
+    tracker = UnitTracker()
+    for message in reader.between(connection, key, max(1, cut - _LOOK_BACK), cut):
+        if message.revises is None:
+            tracker.place(message.seq, shape_of(message.parts))
+    return tuple(tracker.open_calls)
+
+
+_END = Prepared(
+    select(_MESSAGE.c.chain, _MESSAGE.c.total_tokens).where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.seq == bindparam("seq"),
+    )
+)
+
+
+def _seq_at(connection: Connection, key: ThreadKey, head: Head, at: int | str | None) -> int:
+    if at is None:
+        return head.next_seq - 1
+    if isinstance(at, str):
+        return seqs_of(connection, key, [at])[at]
+    if not 0 <= at < head.next_seq:
+        raise NotFoundError(f"there is no message with seq {at} in thread {key.thread_id}", hint="see messages()")
+    return at
