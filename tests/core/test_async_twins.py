@@ -14,7 +14,7 @@ from lossless.thread import Thread
 
 NOT_TWINNED = {"thread"}  # it only makes a handle
 KEYWORDS = {"sync": "async_", "wait": "await_"}
-ENGINE_INSIDE = {"compact", "remaker", "format_of", "knows_summary", "require_budget", "now"}  # what threads use
+ENGINE_INSIDE = {"compact", "remaker", "key_of", "format_of", "knows_summary", "require_budget", "now"}  # what threads use
 
 
 def public_methods(owner: type) -> set[str]:

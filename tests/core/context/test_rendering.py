@@ -27,6 +27,7 @@ SUMMARY = Summary(
     messages=12,
     first_seq=1,
     last_seq=12,
+    newest_seq=12,
     earliest_at=1_700_000_000_000,
     latest_at=1_700_000_360_000,
     policy="source_first",
