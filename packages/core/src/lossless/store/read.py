@@ -270,13 +270,12 @@ _UNIT_PARTNERS = Prepared(
 def later_members(connection: Connection, key: ThreadKey, units: Iterable[int]) -> list[Fact]:
     """Read the facts of all messages of units but the first of each (whose seq is the unit's name)."""
     wanted = set(units)
-    identity = {"namespace": key.namespace, "thread_id": key.thread_id}
-    return [
-        fact
-        for first, last in _stretches(wanted)
-        for fact in _LATER_MEMBERS.all(connection, {**identity, "first": first, "last": last})
-        if fact.unit in wanted
-    ]
+    found: list[Fact] = []
+    for first, last in _stretches(wanted):
+        for thread_id, after, until in key.ranges(first + 1, _ANY):
+            within = {"namespace": key.namespace, "thread_id": thread_id, "after": after, "until": until}
+            found.extend(_LATER_MEMBERS.all(connection, {**within, "first": first, "last": last}))
+    return [fact for fact in found if fact.unit in wanted]
 
 
 _LATER_MEMBERS = Prepared(
@@ -285,6 +284,7 @@ _LATER_MEMBERS = Prepared(
         _MESSAGE.c.thread_id == bindparam("thread_id"),
         _MESSAGE.c.unit.between(bindparam("first"), bindparam("last")),
         _MESSAGE.c.unit < _MESSAGE.c.seq,
+        _MESSAGE.c.seq.between(bindparam("after"), bindparam("until")),
     )
 )
 
