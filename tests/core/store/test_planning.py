@@ -35,10 +35,10 @@ def plan(database: Database, statement: Prepared) -> str:
 @pytest.mark.parametrize(
     ("statement", "index"),
     [
-        (read._BY_ID, "lossless_message_id (namespace=? AND thread_id=? AND id=?)"),
-        (append._BY_ID, "lossless_message_id (namespace=? AND thread_id=? AND id=?)"),
-        (read._REQUESTS_BEFORE, "lossless_message_request (namespace=? AND thread_id=? AND seq<?)"),
-        (read._UNIT_PARTNERS, "lossless_message_unit (namespace=? AND thread_id=? AND unit=? AND seq>?)"),
+        (read._BY_ID, "lossless_message_id (namespace=? AND thread_id=? AND id=? AND seq>? AND seq<?)"),
+        (append._BY_ID, "lossless_message_id (namespace=? AND thread_id=? AND id=? AND seq>? AND seq<?)"),
+        (read._REQUESTS_BEFORE, "lossless_message_request (namespace=? AND thread_id=? AND seq>? AND seq<?)"),
+        (read._UNIT_PARTNERS, "lossless_message_unit (namespace=? AND thread_id=? AND unit=? AND seq>? AND seq<?)"),
         (read._LATER_MEMBERS, "lossless_message_unit (namespace=? AND thread_id=? AND unit>? AND unit<?)"),
         (read._BETWEEN, "PRIMARY KEY (namespace=? AND thread_id=? AND seq>? AND seq<?)"),
         (summaries._BY_SPAN, "lossless_summary_span (namespace=? AND thread_id=? AND span_key=?)"),

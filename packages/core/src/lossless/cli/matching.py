@@ -68,14 +68,13 @@ def match(engine: Engine, thread_id: str, given: Sequence[Given]) -> Match:
 
     Where all messages have ids, storing them again adds nothing, and nothing is compared here.
     """
-    from lossless.store.keys import ThreadKey
     from lossless.store.read import visible_digests
 
     accepted = [each for each in given if each.digest is not None]
     if all(each.has_id for each in accepted):
         return Match(skip=0, fits=True)
     with engine.database.read() as connection:
-        stored = visible_digests(connection, ThreadKey(engine.namespace, thread_id), ())
+        stored = visible_digests(connection, engine.key_of(thread_id), ())
     known, fits = compare(stored, [each.digest for each in accepted], _leading_systems(accepted))
     return Match(skip=_place_after(given, known), fits=fits)
 

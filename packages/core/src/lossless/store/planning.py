@@ -18,6 +18,7 @@ _SHAPES: tuple[tuple[str, str | None, tuple[int, ...]], ...] = (
     ("lossless_thread", "lossless_thread", (100, 100, 1)),
     ("lossless_head", "lossless_head", (100, 100, 1)),
     ("lossless_head_log", "lossless_head_log", (50_000, 50_000, 500, 1)),
+    ("lossless_snapshot", "lossless_snapshot", (1_000, 1_000, 10, 1)),
     ("lossless_blob", "sqlite_autoindex_lossless_blob_1", (_ROWS, _ROWS, 1)),
     ("lossless_node", "lossless_node", (50_000, 50_000, 1)),
     ("lossless_message", "lossless_message", (_ROWS, _ROWS, _THREAD, 1)),
