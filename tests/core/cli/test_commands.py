@@ -84,6 +84,23 @@ def test_undo_takes_back_a_deletion_and_then_has_nothing_to_do(run: Run, url: st
     assert len(run("messages", "harbour", "--url", url, "--json").document["items"]) == 41
 
 
+def test_a_snapshot_can_be_branched_from_and_gone_back_to(run: Run, url: str) -> None:
+    assert run("snapshot", "harbour", "--url", url).err == "there are no snapshots of this thread\n"
+    taken = run("snapshot", "harbour", "start", "-d", "as it was", "-t", "good", "--url", url, "--json").document
+    assert (taken["name"], taken["seq"], taken["tags"]) == ("start", 41, ["good"])
+    assert run("snapshot", "harbour", "start", "--url", url).code == 1
+    assert [each["name"] for each in run("snapshot", "harbour", "--url", url, "--json").document["items"]] == ["start"]
+    made = run("branch", "harbour", "--at", 7, "--name", "other", "--url", url, "--json").document
+    assert made == {"thread": "other", "from": "harbour", "messages": 7}
+    assert run("branch", "harbour", "--at", "start", "--name", "other", "--url", url).code == 1
+    run("delete", "harbour", "m_2", "--url", url)
+    assert run("restore", "harbour", "start", "--url", url, "--json").document["restored"]
+    assert len(run("messages", "harbour", "--url", url, "--json").document["items"]) == 41
+    assert run("restore", "harbour", "start", "--url", url).err == "it was shown so already\n"
+    assert run("restore", "harbour", "nobody", "--url", url).code == 1
+    assert run("verify", "--url", url).code == 0
+
+
 def test_compact_reports_what_it_did_and_views_list_it(run: Run, url: str) -> None:
     done = run("compact", "harbour", "--window", 2_000, "--url", url, "--json").document
     assert done["changed"]

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from lossless.cli.branch import branch
 from lossless.cli.compact import compact
 from lossless.cli.context import context
 from lossless.cli.delete import delete
@@ -26,6 +27,8 @@ from lossless.cli.import_ import import_
 from lossless.cli.messages import messages
 from lossless.cli.output import complain
 from lossless.cli.plugins import plugins
+from lossless.cli.restore import restore
+from lossless.cli.snapshot import snapshot
 from lossless.cli.threads import threads
 from lossless.cli.undo import undo
 from lossless.cli.verify import verify
@@ -52,6 +55,9 @@ for _name, _command in (
     ("compact", compact),
     ("undo", undo),
     ("delete", delete),
+    ("snapshot", snapshot),
+    ("branch", branch),
+    ("restore", restore),
     ("views", views),
     ("verify", verify),
     ("plugins", plugins),
