@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, assert_type
 
+import lossless
 import lossless_langchain
 import lossless_langgraph
 import lossless_llamaindex
@@ -104,6 +105,45 @@ at_once: Summarizer = lambda request: request.text  # noqa: E731
 later: Summarizer = summarize_later
 broken: Summarizer = no_text  # type: ignore[assignment]
 unknown: Regime = "fine"  # type: ignore[assignment]
+
+
+def an_engine_is_used() -> None:
+    budget = lossless.Budget(window=32_000, fresh_tail=16)
+    with lossless.Engine("sqlite://", budget=budget, summarizer=summarize_later, policy=Verbatim()) as engine:
+        thread = engine.thread("t")
+        refs = thread.append({"role": "user", "content": "hello", "id": "a"}, created_at=datetime.now())
+        assert_type(refs, list[MessageRef])
+        thread.append([{"role": "user", "content": "one"}, *thread.messages()], compact=False, format="anthropic")
+        context = thread.context(overhead=100, tools=[{"name": "f"}], profile="gemini")
+        assert_type(context, lossless.ActiveContext)
+        assert_type(context.messages, list[dict[str, Any]])
+        assert_type(context.items, tuple[lossless.ContextItem, ...])
+        assert_type(thread.compact(force=True), lossless.CompactionResult)
+        page = engine.grep("hello", thread="t", mode="words", limit=5)
+        assert_type(page, lossless.Page[lossless.Hit])
+        assert_type(page.next_cursor, str | None)
+        assert_type([hit.summary_id for hit in page], list[str | None])
+        assert_type(thread.expand("m_1", sources_only=True), list[Message])
+        assert_type(thread.branch(at=1), lossless.Thread)
+        assert_type(engine.verify().problems, tuple[str, ...])
+        engine.grep("hello", mode="fuzzy")  # type: ignore[arg-type]
+        thread.append("hello")  # type: ignore[arg-type]
+        lossless.Engine(window="large")  # type: ignore[arg-type]
+
+
+async def the_twins_have_the_same_types(thread: lossless.Thread) -> None:
+    assert_type(await thread.aappend({"role": "user", "content": "hello"}), list[MessageRef])
+    assert_type(await thread.acontext(overhead=5), lossless.ActiveContext)
+    await thread.acontext(overhead="5")  # type: ignore[arg-type]
+
+
+class Headlines:
+    """A plugin of a user's own."""
+
+    @lossless.hookimpl
+    def lossless_summarize(self, request: lossless.SummarizeRequest) -> str:
+        """Keep the first line."""
+        return request.text.split("\n")[0]
 
 
 def notes_are_judged(note: Note, verdict: Witness) -> None:
