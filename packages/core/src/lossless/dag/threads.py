@@ -41,7 +41,7 @@ def list_threads(connection: Connection, reach: Reach, *, limit: int, cursor: st
     )
     if reach.threads is not None:
         statement = statement.where(_HEAD.c.thread_id.in_(reach.threads))
-    state = read_cursor(cursor, 2)
+    state = read_cursor(cursor, int, str)
     if state is not None:
         at, after = state
         later = and_(_HEAD.c.updated_at == at, _HEAD.c.thread_id > after)

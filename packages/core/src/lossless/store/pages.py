@@ -41,8 +41,8 @@ def write_cursor(*state: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
 
 
-def read_cursor(cursor: str | None, fields: int) -> list[Any] | None:
-    """Read what :func:`write_cursor` wrote with that many fields.
+def read_cursor(cursor: str | None, *kinds: type[int] | type[str]) -> list[Any] | None:
+    """Read what :func:`write_cursor` wrote, fields of these kinds; numbers are not negative and fit into a database's.
 
     Raises:
         QueryError: it is none of ours.
@@ -51,8 +51,10 @@ def read_cursor(cursor: str | None, fields: int) -> list[Any] | None:
         return None
     try:
         state = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except ValueError:
+    except (ValueError, TypeError, RecursionError):
         state = None
-    if not isinstance(state, list) or len(state) != fields or not all(isinstance(value, (int, str)) for value in state):
+    if not isinstance(state, list) or [type(value) for value in state] != list(kinds):
         raise QueryError("the cursor can't be read", hint="give the next_cursor of a page of the same query")
+    if not all(0 <= value < 2**63 for value in state if isinstance(value, int)):
+        raise QueryError("the cursor leads nowhere", hint="give the next_cursor of a page of the same query")
     return state

@@ -39,6 +39,7 @@ SCAN_ROWS = 100_000
 INDEX_FROM = 20_000
 """From how many messages within reach an exact search asks the index first although it can't be complete."""
 _BATCH = 500
+_TAG = b'"$lossless"'
 _SNIPPET = 200
 
 _DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
@@ -103,10 +104,12 @@ def search(
         cursor: where an earlier page ended.
 
     Raises:
-        QueryError: unknown mode, a regular expression that can't be read or runs for longer than ``REGEX_SECONDS``, a foreign
-            cursor.
+        QueryError: unknown mode, a pattern that is no text, a regular expression that can't be read or runs for longer than
+            ``REGEX_SECONDS``, a foreign cursor.
     """
-    limit = max(1, limit)
+    if not isinstance(pattern, str):
+        raise QueryError(f"a pattern must be text, not {type(pattern).__name__}", hint="give a string")
+    limit = min(max(1, limit), SCAN_ROWS)
     if not pattern or reach.threads == ():
         return Page(())
     if mode == "words":
@@ -125,8 +128,8 @@ def _words(
     expression = to_fts5(parse_words(pattern))
     if not expression:
         return Page(())
-    state = read_cursor(cursor, 1)
-    offset = int(state[0]) if state else 0
+    state = read_cursor(cursor, int)
+    offset = state[0] if state else 0
     rows = connection.execute(
         text(  # the condition has no values in it, they are bound below
             "SELECT d.thread_id, d.seq FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "  # noqa: S608
@@ -154,10 +157,9 @@ def _exact(
     matches, may_match = _substring_matcher(pattern), _prefilter(pattern)
     tokens = query_tokens(pattern)
     certain = [f'"{token}"' for token in tokens.whole] + ([f'"{tokens.prefix}"*'] if tokens.prefix else [])
-    if cursor is not None and read_cursor(cursor, 2) is not None:
-        kind = (read_cursor(cursor, 2) or ["scan"])[0]
-        if kind == "scan":
-            return _scan(connection, reader, reach, matches, limit, cursor, may_match=may_match)
+    state = read_cursor(cursor, str, int)
+    if state is not None and state[0] == "scan":
+        return _scan(connection, reader, reach, matches, limit, cursor, may_match=may_match)
     if certain and _size(connection, reach) > _BATCH:
         return _narrowed(connection, reader, reach, " AND ".join(certain), matches, limit, cursor)
     if tokens.loose and _size(connection, reach) > INDEX_FROM:
@@ -165,6 +167,7 @@ def _exact(
         if quick.items:
             # What stands inside longer tokens is left to the scan, for those who ask for the next page.
             return Page(quick.items, quick.next_cursor or write_cursor("scan", 0), quick.scanned)
+        cursor = None
     return _scan(connection, reader, reach, matches, limit, cursor, may_match=may_match)
 
 
@@ -178,8 +181,8 @@ def _narrowed(
     cursor: str | None,
 ) -> Page[Hit]:
     """Verify what the index finds, newest first."""
-    state = read_cursor(cursor, 2)
-    below = int(state[1]) if state else 2**62
+    state = read_cursor(cursor, str, int)
+    below = state[1] if state else 2**62
     rows = connection.execute(
         text(  # the condition has no values in it, they are bound below
             "SELECT d.docid, d.thread_id, d.seq FROM lossless_search "  # noqa: S608
@@ -215,8 +218,8 @@ def _scan(
     deadline: float | None = None,
 ) -> Page[Hit]:
     """Look at the messages themselves, newest first."""
-    state = read_cursor(cursor, 2)
-    below = int(state[1]) if state and state[1] else 2**62
+    state = read_cursor(cursor, str, int)
+    below = state[1] if state and state[1] else 2**62
     hits: list[Hit] = []
     scanned = 0
     for position, thread_id, seq, data in _newest_first(connection, reach, below):
@@ -310,13 +313,17 @@ def _prefilter(pattern: str) -> Callable[[bytes], bool] | None:
     if not runs:
         return None
     run = max(runs, key=len)
-    if run.isascii():
-        lowered = run.lower().encode()
-        # The sign for Kelvin and the long s fold to ASCII letters.
-        if not set(lowered) & set(b"ks"):
-            return lambda data: lowered in data.lower()
-    folded = run.casefold()
-    return lambda data: folded in data.decode("utf-8", "surrogatepass").casefold()
+    lowered, folded = run.lower().encode("utf-8", "surrogatepass"), run.casefold()
+
+    def may_match(data: bytes) -> bool:
+        if _TAG in data:
+            return True  # what JSON can't say is stored in other words than it is read in
+        if data.isascii():
+            return lowered in data.lower()
+        # Some signs fold to several letters, ASCII ones among them.
+        return folded in data.decode("utf-8", "surrogatepass").casefold()
+
+    return may_match
 
 
 def _hit(message: Message, place: int) -> Hit:
