@@ -148,7 +148,7 @@ class MessageReader:
         """Drop what is kept in memory of a thread."""
         with self._lock:
             for cached in [cached for cached in self._recent if cached[0] == key]:
-                self._bytes -= len(self._recent.pop(cached).data)
+                self._bytes -= _memory(self._recent.pop(cached))
 
     def _cached(self, key: ThreadKey, seqs: Iterable[int]) -> dict[int, Message]:
         with self._lock:
@@ -189,10 +189,15 @@ class MessageReader:
             if (key, message.seq) in self._recent:
                 return
             self._recent[key, message.seq] = message
-            self._bytes += len(message.data)
+            self._bytes += _memory(message)
             while self._bytes > _CACHE_BYTES:
                 _, dropped = self._recent.popitem(last=False)
-                self._bytes -= len(dropped.data)
+                self._bytes -= _memory(dropped)
+
+
+def _memory(message: Message) -> int:
+    """Estimate the bytes that a message takes in memory, as measured: its payload, its texts, and what holds them."""
+    return 1_200 + 2 * len(message.data)
 
 
 def facts_between(connection: Connection, key: ThreadKey, first: int, last: int) -> list[Fact]:
