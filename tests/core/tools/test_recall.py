@@ -22,13 +22,13 @@ Tools = dict[str, RecallTool]
 def engine(tmp_path: Path) -> Iterator[lossless.Engine]:
     with lossless.Engine(f"sqlite:///{tmp_path}/a.db", window=4_000, background=False) as engine:
         thread = engine.thread("t")
-        thread.append({"role": "user", "content": "x" + " word" * 9_000, "id": "long"}, compact=False)
+        engine.thread("v").append({"role": "user", "content": "x" + " word" * 9_000, "id": "long"})
         thread.append([{"role": "user", "content": f"note {n}: the order ORD-{n:03} costs {n} EUR. " * 6} for n in range(200)])
         yield engine
 
 
-def tools_of(engine: lossless.Engine, **options: Any) -> Tools:
-    return {tool.name: tool for tool in recall_tools(engine.thread("t"), counter=engine.counter, **options)}
+def tools_of(engine: lossless.Engine, name: str = "t", **options: Any) -> Tools:
+    return {tool.name: tool for tool in recall_tools(engine.thread(name), counter=engine.counter, **options)}
 
 
 def test_a_model_finds_a_fact_that_is_no_longer_shown_and_reads_it_word_for_word(engine: lossless.Engine) -> None:
@@ -43,7 +43,7 @@ def test_a_model_finds_a_fact_that_is_no_longer_shown_and_reads_it_word_for_word
 def test_the_root_agent_is_refused_a_summary_in_words_and_a_sub_agent_is_not(engine: lossless.Engine) -> None:
     summary = next(item.id for item in engine.thread("t").context().items if item.kind == "summary")
     refused = tools_of(engine)["lcm_expand"](id=summary)
-    assert "lcm_grep" in refused
+    assert "Search them with lcm_grep" in refused
     assert "note 0:" not in refused
     assert "note 0:" in tools_of(engine, allow_expand=True)["lcm_expand"](id=summary)
 
@@ -64,7 +64,7 @@ def test_pages_of_a_summary_have_neither_gaps_nor_overlaps_and_keep_the_cap(engi
 
 
 def test_a_message_longer_than_the_cap_goes_on_within_itself(engine: lossless.Engine) -> None:
-    tools = tools_of(engine, max_tokens=1_000)
+    tools = tools_of(engine, "v", max_tokens=1_000)
     whole, place = "", 0
     for _ in range(100):
         page = tools["lcm_expand"](id="long", from_character=place)

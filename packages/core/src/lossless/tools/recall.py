@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lossless.messages import Message, searchable
+from lossless.store.search import Mode
 from lossless.thread import Thread
 from lossless.tokens import TokenCounter
 from lossless.tools.tool import RecallTool
@@ -17,6 +18,8 @@ __all__ = ["recall_tools"]
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_MESSAGES = 200
+"""Messages in a page at the most, however short they are."""
 
 
 def recall_tools(
@@ -31,58 +34,65 @@ def recall_tools(
         max_tokens: what an answer may have at the most.
     """
 
-    def capped(lines: list[str], more: str) -> str:
-        return _capped(lines, more, counter, max_tokens)
+    recall = _Recall(thread, counter, allow_expand, max_tokens)
+    reading = "of a message or stub by its id" + (", or of all messages under a summary." if allow_expand else ".")
+    return [
+        _tool(
+            "lcm_grep",
+            "Search everything that was ever said in this conversation, also what is no longer shown. Gives message ids.",
+            {"pattern": _TEXT, "mode": {**_TEXT, "enum": ["exact", "words", "regex"]}, "limit": _COUNT, "cursor": _TEXT},
+            recall.grep,
+        ),
+        _tool(
+            "lcm_describe",
+            "Describe a summary (sum_…) or a message by its id: what it covers, how long it is, what it was made from.",
+            {"id": _TEXT},
+            recall.describe,
+        ),
+        _tool(
+            "lcm_expand",
+            f"Read the original, word for word: {reading}",
+            {"id": _TEXT, "offset": _COUNT, "from_character": _COUNT, "sources_only": {"type": "boolean"}},
+            recall.expand,
+        ),
+    ]
 
-    def grep(pattern: str, mode: str = "exact", limit: int = 20, cursor: str | None = None) -> str:
-        page = thread.grep(pattern, mode=mode, limit=max(1, min(limit, 50)), cursor=cursor)  # type: ignore[arg-type]
+
+class _Recall:
+    """What the tools do, for one thread."""
+
+    def __init__(self, thread: Thread, counter: TokenCounter, allow_expand: bool, max_tokens: int) -> None:
+        self._thread = thread
+        self._counter = counter
+        self._allow_expand = allow_expand
+        self._max_tokens = max_tokens
+
+    def grep(self, pattern: str, mode: Mode = "exact", limit: int = 20, cursor: str | None = None) -> str:
+        page = self._thread.grep(pattern, mode=mode, limit=max(1, min(limit, 50)), cursor=cursor)
         lines = [
             f"{hit.message_id} · {hit.role} · {hit.created_at:%Y-%m-%d %H:%M}"
             + (f" · under {hit.summary_id}" if hit.summary_id else "")
             + f": {hit.snippet}"
             for hit in page
         ]
-        if not lines:
-            lines = [f"Nothing found in {page.scanned} messages that were looked at."]
-        return capped(lines, f'There is more: cursor="{page.next_cursor}"' if page.next_cursor else "")
+        more = f'There is more: cursor="{page.next_cursor}"' if page.next_cursor else ""
+        return self._capped(lines or [f"Nothing found in {page.scanned} messages that were looked at."], more)
 
-    def describe(id: str) -> str:
-        return capped([f"{name}: {_plain(value)}" for name, value in thread.describe(id).items()], "")
+    def describe(self, id: str) -> str:
+        return self._capped([f"{name}: {_plain(value)}" for name, value in self._thread.describe(id).items()], "")
 
-    def expand(id: str, offset: int = 0, from_character: int = 0, sources_only: bool = False) -> str:
-        if id.startswith("sum_") and not allow_expand:
-            about = thread.describe(id)
+    def expand(self, id: str, offset: int = 0, from_character: int = 0, sources_only: bool = False) -> str:
+        if id.startswith("sum_") and not self._allow_expand:
+            about = self._thread.describe(id)
             return (
                 f"{id} stands for {about['messages']} messages with {about['source_tokens']} tokens, too many to be put here. "
-                f"Search them with lcm_grep, then expand single messages by their ids."
+                "Search them with lcm_grep, then expand single messages by their ids."
             )
-        messages = thread.expand(id, sources_only=sources_only, offset=offset, limit=200)
-        return _page(messages, id, offset, from_character, counter, max_tokens)
+        messages = self._thread.expand(id, sources_only=sources_only, offset=offset, limit=_MESSAGES)
+        return _page(messages, id, offset, from_character, self._counter, self._max_tokens)
 
-    return [
-        _tool(
-            "lcm_grep",
-            "Search everything that was ever said in this conversation, also what is no longer shown. Gives message ids.",
-            {"pattern": _TEXT, "mode": {**_TEXT, "enum": ["exact", "words", "regex"]}, "limit": _COUNT, "cursor": _TEXT},
-            ["pattern"],
-            grep,
-        ),
-        _tool(
-            "lcm_describe",
-            "Describe a summary (sum_…) or a message by its id: what it covers, how long it is, what it was made from.",
-            {"id": _TEXT},
-            ["id"],
-            describe,
-        ),
-        _tool(
-            "lcm_expand",
-            "Read the original, word for word: of a message or stub by its id"
-            + (", or of all messages under a summary." if allow_expand else "."),
-            {"id": _TEXT, "offset": _COUNT, "from_character": _COUNT, "sources_only": {"type": "boolean"}},
-            ["id"],
-            expand,
-        ),
-    ]
+    def _capped(self, lines: list[str], more: str) -> str:
+        return _capped(lines, more, self._counter, self._max_tokens)
 
 
 def _tool(name: str, description: str, properties: dict[str, Any], required: list[str], run: Callable[..., str]) -> RecallTool:
@@ -121,8 +131,8 @@ def _page(messages: list[Message], id: str, offset: int, from_character: int, co
             return "\n".join([head, part, f'There is more: lcm_expand("{id}", offset={offset}, from_character={place})'])
         written.append(f"{head}\n{text}")
         room -= cost
-    if len(messages) == 200:
-        written.append(f'There is more: lcm_expand("{id}", offset={offset + 200})')
+    if len(messages) == _MESSAGES:
+        written.append(f'There is more: lcm_expand("{id}", offset={offset + _MESSAGES})')
     return "\n".join(written) or "There are no messages there."
 
 
