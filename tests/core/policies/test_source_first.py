@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -139,6 +142,30 @@ def test_a_message_object_and_its_dict_make_the_same_note(workshop: Messages, pi
     ]
     policy = SourceFirst(pieces)
     assert policy.write(stored, 300) == policy.write(workshop, 300)
+
+
+def test_every_process_writes_the_same_bytes(workshop: Messages) -> None:
+    program = (
+        "import json, sys\n"
+        "from lossless.policies import complete, decisions, extract, get\n"
+        "from lossless.tokens import EstimatingCounter\n"
+        "said = json.load(sys.stdin); counter = EstimatingCounter(); policy = get('source_first', counter=counter)\n"
+        "notes = [policy.write(said, budget) for budget in (40, 150, 2000)]\n"
+        "notes += [policy.condense(notes, 200), complete('Hello.', extract(said), decisions(said), 150, counter, 'sum_a')]\n"
+        "print(repr(notes))"
+    )
+    written = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            input=json.dumps(workshop),
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(written) == 1
 
 
 def test_nothing_makes_an_empty_note_that_is_whole(counter: TokenCounter) -> None:
