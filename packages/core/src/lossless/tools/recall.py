@@ -95,8 +95,9 @@ class _Recall:
         return _capped(lines, more, self._counter, self._max_tokens)
 
 
-def _tool(name: str, description: str, properties: dict[str, Any], required: list[str], run: Callable[..., str]) -> RecallTool:
-    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+def _tool(name: str, description: str, properties: dict[str, Any], run: Callable[..., str]) -> RecallTool:
+    first = next(iter(properties))
+    schema = {"type": "object", "properties": properties, "required": [first], "additionalProperties": False}
     return RecallTool(name=name, description=description, parameters=schema, run=run)
 
 
