@@ -14,7 +14,8 @@ from lossless.context.rendering import own_words, render_summary
 from lossless.dag.summaries import Summary, span_key, summary_id
 from lossless.messages.model import Message
 from lossless.messages.parts import Text
-from lossless.policies import complete, decisions, extract, witness
+from lossless.policies import as_sources, complete, decisions, extract, witness
+from lossless.policies.extract import gather
 from lossless.policies.model import Decision, Note, Policy, SourceItem, Summarizer, SummarizeRequest
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
@@ -149,10 +150,12 @@ class SummaryWriter:
             return SummarizerError("the answer is blank")
         if len(text) > _LONGEST * max(room, 1) or (written := self._counter.count(text)) > max(room, 1):
             return SummarizerError(f"the answer has more than {room} tokens")
-        items, gathered = _facts_of(sources)
+        items, gathered, left_out = _facts_of(sources)
         # What is added must not make every summary twice as long: each token of it is read again whenever it is condensed.
         full = max(1, min(room, max(ask.target, written + ask.target // 4)))
-        return complete(text.strip(), items, gathered, full, self._counter, _pointer(sources))
+        return complete(
+            text.strip(), items, gathered, full, self._counter, _pointer(sources), sources=request.text, left_out=left_out
+        )
 
     def _plain_note(self, sources: Sources, target: int) -> Note | Exception:
         note = self._policy_note(self._plain, sources, target)
@@ -177,7 +180,7 @@ class SummaryWriter:
         text = note.text if isinstance(note, Note) else note
         if not isinstance(text, str):
             return TypeError(f"the policy returned {type(note).__name__}, neither a Note nor text")
-        items, _decisions = _facts_of(sources)
+        items, _decisions, _left_out = _facts_of(sources)
         found = witness(text, items)
         kept = tuple(item for item in items if item not in found.missing)
         carried = note.decisions if isinstance(note, Note) else ()
@@ -259,12 +262,14 @@ def _as_note(entry: Message | Summary) -> Note:
     return Note(text="", kept=len(items), total=len(items), items=items, decisions=tuple(decisions([entry])))
 
 
-def _facts_of(sources: Sources) -> tuple[list[SourceItem], list[Decision]]:
-    """Gather the source items and decisions that a model's note is checked against."""
+def _facts_of(sources: Sources) -> tuple[list[SourceItem], list[Decision], int]:
+    """Gather what a note is checked against: source items, decisions, and how many items more the sources are known to hold."""
     if not sources.summaries:
-        return extract(sources.messages), decisions(sources.messages)
+        gathered = gather(as_sources(sources.messages))
+        return gathered.items, decisions(sources.messages), gathered.left_out
     notes = [_as_note(entry) for entry in sources.entries]
-    return [item for note in notes for item in note.items], [decision for note in notes for decision in note.decisions]
+    items = [item for note in notes for item in note.items]
+    return items, [decision for note in notes for decision in note.decisions], sum(note.total for note in notes) - len(items)
 
 
 def _pointer(sources: Sources) -> str:
