@@ -107,8 +107,7 @@ class Engine:
         writer = SummaryWriter(chosen, policies["source_first"], summarizer or self.plugins.summarizer, self.counter)
         self._compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.worker = Worker()
-        self._turns: dict[ThreadKey, threading.Lock] = {}
-        self._turns_guard = threading.Lock()
+        self._turns: dict[tuple[int, ThreadKey], threading.Lock] = {}
         self._thread_formats: dict[ThreadKey, str] = {}
         self._keys: dict[str, ThreadKey] = {}
 
@@ -193,9 +192,8 @@ class Engine:
 
     def compact(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionResult:
         """Compact a thread; one compaction of a thread runs at a time."""
-        with self._turns_guard:
-            turn = self._turns.setdefault(key, threading.Lock())
-        with turn:
+        # By process, too: in a forked child, a turn that was taken at that moment would never end.
+        with self._turns.setdefault((os.getpid(), key), threading.Lock()):
             result = self._compactor.compact(key, limits, fresh_tail, effort)
             # Above hard, all that changed may be behind the omission line.
             if result.changed and result.status == "exhausted" and not self._shows_a_change(key, limits):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections import deque
@@ -17,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from lossless.errors import ClosedError, ConfigError, LosslessError, StoreBusyError, StoreError, StoreOpenError
+from lossless.store.forking import ForkGate
 from lossless.store.schema import VERSION_TABLE, prepare_schema
 
 __all__ = ["BUSY_TIMEOUT_SECONDS", "Database", "Durability", "open_database"]
@@ -91,7 +91,8 @@ class Database:
         self._durability = durability
         self._in_memory = _path(url) is None
         self._engine = self._make_engine()
-        self._pid = os.getpid()
+        self._abandoned: list[object] = []
+        self.gate = ForkGate(self._after_fork)
         self._writing = threading.RLock()  # held by whoever uses the writing connection
         self._guard = threading.Lock()  # over the two below
         self._queue: deque[_Ticket[Any]] = deque()
@@ -105,10 +106,10 @@ class Database:
         """Give a connection that sees one unchanging state of the database."""
         self._check_open()
         if self._in_memory:
-            with self._writing, self._translated():
+            with self._writing, self.gate.inside(), self._translated():
                 yield self._write_connection()
             return
-        with self._translated(), self._engine.connect() as connection, connection.begin():
+        with self.gate.inside(), self._translated(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     def write(self, job: Callable[[Connection], T]) -> T:
@@ -136,28 +137,30 @@ class Database:
         """Close every connection. Idempotent."""
         with self._writing:
             self._closed = True
-            if self._writer is not None and self._pid == os.getpid():
-                self._writer.close()
-            self._writer = None
-            self._engine.dispose(close=self._pid == os.getpid())
+            with self.gate.inside():
+                if self._writer is not None:
+                    self._writer.close()
+                self._writer = None
+                self._engine.dispose()
 
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError("the engine is closed", hint="open a new one")
-        if self._pid != os.getpid():
-            self._after_fork()
 
     def _after_fork(self) -> None:
-        """Leave the parent's connections alone and open our own."""
-        self._engine.dispose(close=False)
-        self._engine = self._make_engine()
+        """In a child, leave the parent's connections alone (not even closing them is safe) and open our own.
+
+        A database in memory was copied with the process.
+        """
+        if not self._in_memory:
+            self._abandoned.append((self._engine, self._writer))
+            self._engine = self._make_engine()
+            self._writer = None
         self._writing = threading.RLock()
         self._guard = threading.Lock()
         self._queue = deque()
         self._led = False
         self._leader = None
-        self._writer = None
-        self._pid = os.getpid()
 
     def _queue_up(self, ticket: _Ticket[Any]) -> None:
         """Wait until somebody has run the job, or lead."""
@@ -215,7 +218,7 @@ class Database:
     def _run(self, tickets: list[_Ticket[Any]]) -> None:
         """Run jobs in one transaction; where one fails, each in a transaction of its own, so that none harms the others."""
         try:
-            with self._translated():
+            with self.gate.inside(), self._translated():
                 self._check_open()
                 self._commit(tickets)
         except Exception as error:
