@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,12 +32,14 @@ from lossless.tokens import count_tools
 from lossless.twins import async_twin
 from lossless.versions.branching import branch
 from lossless.versions.restoring import restore
-from lossless.versions.snapshots import Snapshot, list_snapshots, take_snapshot
+from lossless.versions.snapshots import Snapshot, describe_snapshot, find_snapshot, list_snapshots, take_snapshot
 
 if TYPE_CHECKING:
     from lossless.engine import Engine
 
 __all__ = ["Thread", "ViewRecord"]
+
+_log = logging.getLogger("lossless")
 
 _BY_HAND = Effort(seconds=300, calls=64, by_hand=True)
 _FORCED = replace(_BY_HAND, force=True)
@@ -272,13 +275,19 @@ class Thread:
             return expand(connection, self._key, engine.reader, id, sources_only=sources_only, offset=offset, limit=limit)
 
     def describe(self, id: str) -> dict[str, Any]:
-        """Describe a summary or a message: kind, tokens, sources, parents, depth, completeness and more.
+        """Describe a summary, a message or a snapshot: kind, tokens, sources, parents, depth, completeness and more.
+
+        Args:
+            id: of any of them, or a snapshot's name.
 
         Raises:
             NotFoundError: there is no such id in this thread.
         """
         engine = self._engine
         with engine.database.read() as connection:
+            snapshot = find_snapshot(connection, self._key, id)
+            if snapshot is not None:
+                return describe_snapshot(snapshot)
             return describe(connection, self._key, engine.reader, id)
 
     def views(self, limit: int | None = None) -> list[ViewRecord]:
@@ -371,7 +380,11 @@ class Thread:
         if action == "background":
             engine.worker.schedule(key, lambda: engine.compact(key, limits, budget.fresh_tail, _BACKGROUND))
         elif action == "now":
-            engine.compact(key, limits, budget.fresh_tail, _AT_ONCE)
+            try:
+                engine.compact(key, limits, budget.fresh_tail, _AT_ONCE)
+            except Exception as error:  # the messages are stored: their append must not fail for what comes after it
+                _log.exception("compaction failed thread=%s", self.id)
+                engine.plugins.event("compaction.failed", thread_id=self.id, error=str(error))
 
     def _took_back_a_compaction(self) -> bool:
         with self._engine.database.read() as connection:

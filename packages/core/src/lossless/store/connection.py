@@ -326,6 +326,8 @@ def _path(url: URL) -> Path | None:
 
 
 def _check_path(path: Path, create: bool) -> None:
+    if "\0" in str(path):
+        raise StoreOpenError("the path of the database holds a NUL", hint="give another path")
     if path.is_dir():
         raise StoreOpenError(f"{path} is a directory", hint="give the path of a file in it")
     if path.exists():
