@@ -78,3 +78,8 @@ def test_the_command_line_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "lossless", "--version"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert importlib.import_module("lossless").__version__ in done.stdout
+
+
+def test_rooms_that_are_used_by_their_full_names_need_no_import_of_their_own() -> None:
+    code = "import lossless; lossless.policies.get('source_first'); lossless.errors.LosslessError; lossless.Snapshot"
+    subprocess.run([sys.executable, "-c", code], check=True)

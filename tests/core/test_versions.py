@@ -274,3 +274,27 @@ def test_branches_are_what_copies_would_be(steps: list[tuple[str, int, Any]]) ->
                 assert [(m.id, m.text) for m in other.messages()] == [entries[place] for place in sorted(entries)]
                 context = other.context()
                 assert context.total == len(entries)
+
+
+def test_a_snapshot_is_described_by_its_id_and_by_its_name(engine: lossless.Engine) -> None:
+    main = engine.thread("main")
+    fill(main, 3)
+    first = main.snapshot("first", "before the change", ["kept"])
+    second = main.snapshot("second")
+    facts = main.describe(second.id)
+    assert facts == main.describe("second")
+    assert (facts["kind"], facts["id"], facts["name"], facts["seq"]) == ("snapshot", second.id, "second", 3)
+    assert (facts["tokens"], facts["parents"]) == (second.tokens, ["first"])
+    assert main.describe(first.id)["tags"] == ["kept"]
+    assert set(main.describe("m_1")) >= {"kind", "id", "tokens", "sources", "parents", "depth", "completeness", "degraded"}
+    with pytest.raises(NotFoundError):
+        main.describe("third")
+
+
+def test_a_branch_at_a_seq_that_no_message_has_is_refused(engine: lossless.Engine) -> None:
+    main = engine.thread("main")
+    fill(main, 3)
+    for at in (-1, 0, 4):
+        with pytest.raises(NotFoundError):
+            main.branch(at=at, thread_id="other")
+    assert [info.id for info in engine.threads()] == ["main"]

@@ -11,6 +11,7 @@ from lossless.hooks import hookimpl
 from lossless.hooks import specs as hookspecs
 
 if TYPE_CHECKING:
+    from lossless import errors, policies
     from lossless.compaction.model import CompactionResult
     from lossless.context.budget import Budget
     from lossless.context.model import ActiveContext, ContextItem
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lossless.store.pages import Page
     from lossless.store.search import Hit
     from lossless.thread import Thread, ViewRecord
+    from lossless.versions import Snapshot
 
 _HOMES = {
     "ActiveContext": "lossless.context.model",
@@ -37,6 +39,7 @@ _HOMES = {
     "Note": "lossless.policies.model",
     "Page": "lossless.store.pages",
     "Report": "lossless.dag.verification",
+    "Snapshot": "lossless.versions",
     "SourceItem": "lossless.policies.model",
     "SummarizeRequest": "lossless.policies.model",
     "Summarizer": "lossless.policies.model",
@@ -45,6 +48,9 @@ _HOMES = {
     "ViewRecord": "lossless.thread",
     "Witness": "lossless.policies.model",
 }
+
+_ROOMS = ("errors", "policies")
+"""What is used by its full name, such as ``lossless.policies.get``."""
 
 __all__ = [
     "ActiveContext",
@@ -59,6 +65,7 @@ __all__ = [
     "Note",
     "Page",
     "Report",
+    "Snapshot",
     "SourceItem",
     "SummarizeRequest",
     "Summarizer",
@@ -67,8 +74,10 @@ __all__ = [
     "ViewRecord",
     "Witness",
     "__version__",
+    "errors",
     "hookimpl",
     "hookspecs",
+    "policies",
 ]
 
 
@@ -77,10 +86,12 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("lossless")
-    if name in _HOMES:
-        from importlib import import_module
+    from importlib import import_module
 
+    if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"lossless.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""``lossless describe``: what a summary or a message is."""
+"""``lossless describe``: what a summary, a message or a snapshot is."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["describe"]
 
 def describe(
     thread: ThreadArgument,
-    id: Annotated[str, typer.Argument(metavar="ID", help="Of a summary, or of a message.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Of a summary, a message or a snapshot.")],
     url: UrlOption = None,
     namespace: NamespaceOption = "default",
     as_json: AsJson = False,
 ) -> None:
-    """Describe a summary or a message.
+    """Describe a summary, a message or a snapshot.
 
     Its kind, tokens, sources, parents, depth, completeness and more.
     """

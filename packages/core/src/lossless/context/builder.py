@@ -77,7 +77,7 @@ class ContextBuilder:
                 return context
         room = limits.hard
         for _attempt in range(_ATTEMPTS):
-            chosen = fit(scene, room, limits.tail)
+            chosen = fit(scene, room, limits)
             context = self._rendered(scene, chosen, writer, profile, address, limits)
             if context.tokens <= limits.hard:
                 break

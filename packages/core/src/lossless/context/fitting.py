@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from lossless.context.budget import Limits
 from lossless.context.entries import Place, newest_messages, newest_request, pinned
 from lossless.context.pieces import Piece, Scene, omission_piece, stub_piece, summary_piece
 from lossless.context.selection import Entry, select
@@ -39,8 +40,8 @@ def everything(scene: Scene) -> Chosen:
     return Chosen(pieces, scene.view.messages(scene.next_seq))
 
 
-def fit(scene: Scene, room: int, tail: int) -> Chosen:
-    """Show what fits into ``room`` tokens; ``tail`` is the fresh tail's share."""
+def fit(scene: Scene, room: int, limits: Limits) -> Chosen:
+    """Show what fits into ``room`` tokens, which may be less than the limits allow where repairs need some."""
     place = (scene.connection, scene.key, scene.view, scene.next_seq)
     pins = dict(pinned(*place))
     request = newest_request(*place)
@@ -55,18 +56,21 @@ def fit(scene: Scene, room: int, tail: int) -> Chosen:
         for number, place in enumerate(places)
     ]
     left = room - _OMISSION_ROOM
-    chosen = select(entries, left, tail)
+    chosen = select(entries, left, limits.tail)
     shown = {places[number] for number in chosen.shown}
     pieces = _pieces(scene, shown)
     reason = ""
     if chosen.unfit or sum(piece.item.tokens for piece in pieces.values()) > left:
         newest = shown.union(places[number] for number in chosen.unfit)
         forced = [place for place in sorted(newest) if place in facts and place not in pins]
-        pieces, reason = _squeezed(scene, forced, pieces, left)
+        pieces, whole = _squeezed(scene, forced, pieces, left)
         if sum(piece.item.tokens for piece in pieces.values()) > left:
             # Not even shortened does it fit: what is pinned and the newest request are all that must be there.
             pinned_only = {place: piece for place, piece in pieces.items() if place in pins}
-            pieces, _ = _squeezed(scene, [place for place in forced if place in must], pinned_only, left)
+            pieces, whole = _squeezed(scene, [place for place in forced if place in must], pinned_only, left)
+        longest = max([*whole, *((fact.tokens, fact.id) for fact in pins.values())], default=None)
+        named = f"message {longest[1]} has {longest[0]} tokens" if longest is not None else "there is no room"
+        reason = f"{named}, and {limits.hard} are left for everything"
     represented = sum(refs[place].messages if place in refs else 1 for place in pieces)
     missing = omission_piece(scene, set(pieces))
     if missing is not None:
@@ -82,14 +86,14 @@ def _pieces(scene: Scene, places: Collection[Place]) -> dict[Place, Piece]:
     return made | dict(zip(raw, scene.pieces_at(raw), strict=True))
 
 
-def _squeezed(scene: Scene, forced: Sequence[Place], pieces: Mapping[Place, Piece], room: int) -> tuple[dict[Place, Piece], str]:
-    """Shorten the newest unit and the newest request until they fit beside what is pinned."""
+def _squeezed(
+    scene: Scene, forced: Sequence[Place], pieces: Mapping[Place, Piece], room: int
+) -> tuple[dict[Place, Piece], list[tuple[int, str]]]:
+    """Shorten the newest unit and the newest request until they fit beside what is pinned; give what they cost whole, and ids."""
     messages = scene.messages_at(forced)
     kept = {place: piece for place, piece in pieces.items() if place not in forced}
     stubs = squeeze(messages, room - sum(piece.item.tokens for piece in kept.values()), scene.counter)
     for place, message in zip(forced, messages, strict=True):
         stub = stubs.get(message.seq)
         kept[place] = scene.piece(message) if stub is None else stub_piece(message, stub)
-    largest = max(messages, key=lambda message: message.tokens, default=None)
-    named = f"message {largest.id} has {largest.tokens} tokens" if largest is not None else "what is pinned is too long"
-    return kept, f"{named}, and {max(room, 0)} are left for everything"
+    return kept, [(message.tokens, message.id) for message in messages]

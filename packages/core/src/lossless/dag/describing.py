@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from lossless.dag.summaries import load_summaries, messages_under, parents_of, sources_of
+from lossless.dag.summaries import directly_over, load_summaries, messages_under, parents_of, sources_of
 from lossless.errors import NotFoundError
 from lossless.messages.model import Message
 from lossless.store.keys import ThreadKey
@@ -66,6 +66,11 @@ def describe(connection: Connection, key: ThreadKey, reader: MessageReader, id: 
             "revises": message.revises,
             "injected": message.injected,
             "bytes": len(message.data),
+            "sources": [],
+            "parents": list(directly_over(connection, key, message.seq)),
+            "depth": None,
+            "completeness": None,
+            "degraded": False,
         }
     _under(connection, key, id, check_only=True)
     summary = load_summaries(connection, key, [id])[id]

@@ -173,6 +173,6 @@ def _seq_at(connection: Connection, key: ThreadKey, head: Head, at: int | str | 
         return head.next_seq - 1
     if isinstance(at, str):
         return seqs_of(connection, key, [at])[at]
-    if not 0 <= at < head.next_seq:
+    if not 1 <= at < head.next_seq:
         raise NotFoundError(f"there is no message with seq {at} in thread {key.thread_id}", hint="see messages()")
     return at

@@ -19,7 +19,7 @@ from lossless.store.keys import ThreadKey, checked_name
 from lossless.store.read import from_milliseconds
 from lossless.store.tables import SnapshotRow
 
-__all__ = ["Snapshot", "find_snapshot", "list_snapshots", "take_snapshot"]
+__all__ = ["Snapshot", "describe_snapshot", "find_snapshot", "list_snapshots", "take_snapshot"]
 
 _SNAPSHOT = SnapshotRow.__table__  # type: ignore[attr-defined]
 
@@ -100,6 +100,27 @@ def list_snapshots(connection: Connection, key: ThreadKey) -> list[Snapshot]:
 def find_snapshot(connection: Connection, key: ThreadKey, name: str) -> Snapshot | None:
     """Give a thread's snapshot by name or id, or None."""
     return next((snapshot for snapshot in list_snapshots(connection, key) if name in (snapshot.name, snapshot.id)), None)
+
+
+def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    """Describe a snapshot, with the names that the description of a summary or a message has."""
+    return {
+        "kind": "snapshot",
+        "id": snapshot.id,
+        "thread_id": snapshot.thread_id,
+        "name": snapshot.name,
+        "description": snapshot.description,
+        "tags": list(snapshot.tags),
+        "seq": snapshot.seq,
+        "tokens": snapshot.tokens,
+        "view": snapshot.view,
+        "created_at": snapshot.created_at,
+        "sources": [],
+        "parents": [snapshot.parent] if snapshot.parent is not None else [],
+        "depth": None,
+        "completeness": None,
+        "degraded": False,
+    }
 
 
 def _snapshot(row: Any) -> Snapshot:
