@@ -120,6 +120,7 @@ class Compactor:
         tail = fresh_tail
         share = limits
         kept = self._protect(key, prepared, share, tail)
+        made = 0
         while True:
             excess = None if effort.force else prepared.tokens() - limits.target
             if excess is not None and excess <= 0:
@@ -132,11 +133,15 @@ class Compactor:
             pressure = over_hard or (excess is not None and excess > (limits.soft - limits.target) // 2)
             block, sources = self._next_block(key, prepared, share, kept, excess, pressure)
             if block is None or sources is None:
-                if not over_hard or tail <= 1:
+                if over_hard and tail > 1:
+                    # Under pressure the fresh tail yields from its old end before anything is exhausted.
+                    tail, share = tail // 2, replace(share, tail=share.tail // 2)
+                elif len(prepared.splices) == made:
                     return
-                # Under pressure the fresh tail yields from its old end before anything is exhausted.
-                tail //= 2
-                share = replace(share, tail=share.tail // 2)
+                else:
+                    # What is in the fresh tail depends on what stands before it, so the end is a pass that found nothing: the
+                    # same call again finds nothing either.
+                    tail, share, made = fresh_tail, limits, len(prepared.splices)
                 kept = self._protect(key, prepared, share, tail)
                 continue
             if not self._summarise(key, prepared, block, sources, limits):
