@@ -123,7 +123,7 @@ class Engine:
         self.database.close()
 
     def thread(self, thread_id: str) -> Thread:
-        """Give a handle on a thread; the thread is created by its first append, never by looking."""
+        """Give a handle on a thread; the thread is created by its first append or snapshot, never by looking."""
         return Thread(self, checked_name(thread_id, "a thread id"))
 
     def threads(self, limit: int = 50, cursor: str | None = None) -> Page[ThreadInfo]:

@@ -64,7 +64,7 @@ class ViewRecord:
 class Thread:
     """One conversation: append to it, ask for its active context, search it, expand it.
 
-    A handle is cheap and holds no state; the thread itself is created by its first append, never by looking.
+    A handle is cheap and holds no state; the thread itself is created by its first append or snapshot, never by looking.
     """
 
     def __init__(self, engine: Engine, thread_id: str) -> None:
@@ -139,7 +139,7 @@ class Thread:
         return engine.database.write(lambda c: delete(c, self._key, engine.views, ids, remake, now=engine.now()))
 
     def undo(self) -> bool:
-        """Take back the newest move made by hand: a compaction, a deletion. Messages appended since stay.
+        """Take back the newest move made by hand: a compaction, deletion or restoration. Messages appended since stay.
 
         Returns:
             False if there was nothing to take back.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lossless.cli.opening import existing_thread, opened
 from lossless.cli.options import AsJson, NamespaceOption, ThreadArgument, UrlOption
-from lossless.cli.output import console, styled, write_json
+from lossless.cli.output import console, number, styled, write_json
+
+if TYPE_CHECKING:
+    from lossless import Thread
 
 __all__ = ["branch"]
 
@@ -31,9 +34,16 @@ def branch(
     """
     with opened(url, namespace) as engine:
         handle = existing_thread(engine, thread)
-        new = handle.branch(at=int(at) if at is not None and at.isdecimal() else at, thread_id=name)
+        new = handle.branch(at=_place(handle, at), thread_id=name)
         count = len(new.messages())
     if as_json:
         write_json({"thread": new.id, "from": thread, "messages": count})
     else:
-        console().print(styled((new.id, "cyan"), f"  {count} messages from {thread}"))
+        console().print(styled((new.id, "cyan"), f"  {number(count)} messages from {thread}"))
+
+
+def _place(thread: Thread, at: str | None) -> str | int | None:
+    """Read ``--at``: digits are a seq, unless a snapshot has that name."""
+    if at is None or not at.isdecimal() or any(snapshot.name == at for snapshot in thread.snapshots()):
+        return at
+    return int(at)

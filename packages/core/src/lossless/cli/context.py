@@ -47,7 +47,7 @@ def context(
 ) -> None:
     """Show the active context: what a model would be given.
 
-    First what it costs, drawn to scale, then item by item.     --json also gives the rendered messages.
+    First what it costs, drawn to scale, then item by item. --json also gives the rendered messages.
     """
     size = window_or_default(window, model)
     with opened(url, namespace, window=size, model=model) as engine:

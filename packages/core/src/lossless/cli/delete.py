@@ -15,7 +15,7 @@ __all__ = ["delete"]
 
 def delete(
     thread: ThreadArgument,
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Of the messages.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Of the messages.")],
     url: UrlOption = None,
     namespace: NamespaceOption = "default",
     as_json: AsJson = False,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lossless.cli.options import AsJson, NamespaceOption, UrlOption
+from lossless.cli.options import AsJson, NamespaceOption
 from lossless.cli.output import console, number, pairs, say, styled, visible, write_json
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def demo(
         typer.Option("--window", metavar="TOKENS", min=1, help="The window. [default: 16000; less for a short FILE]"),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep/--no-keep", help="Whether the database is there afterwards.")] = True,
-    url: UrlOption = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="The database. [default: a new one]")] = None,
     namespace: NamespaceOption = "default",
     as_json: AsJson = False,
 ) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from lossless.cli.opening import existing_thread, opened
 from lossless.cli.options import AsJson, NamespaceOption, ThreadArgument, UrlOption
-from lossless.cli.output import console, say, write_json
+from lossless.cli.output import console, say, styled, write_json
 
 __all__ = ["restore"]
 
@@ -29,6 +29,6 @@ def restore(
     if as_json:
         write_json({"thread": thread, "restored": changed})
     elif changed:
-        console().print("done")
+        console().print(styled("shown again: ", (what, "cyan")))
     else:
         say("it was shown so already")

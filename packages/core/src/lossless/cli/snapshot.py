@@ -9,14 +9,14 @@ import typer
 
 from lossless.cli.opening import existing_thread, opened
 from lossless.cli.options import AsJson, NamespaceOption, ThreadArgument, UrlOption
-from lossless.cli.output import console, say, styled, write_json
+from lossless.cli.output import console, number, say, styled, write_json
 
 __all__ = ["snapshot"]
 
 
 def snapshot(
     thread: ThreadArgument,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Unique in the thread; it never moves.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Unique in the thread; it never moves.")] = None,
     description: Annotated[str, typer.Option("--description", "-d", help="What it is.")] = "",
     tag: Annotated[list[str] | None, typer.Option("--tag", "-t", help="A tag; may be given several times.")] = None,
     url: UrlOption = None,
@@ -35,6 +35,6 @@ def snapshot(
         return
     for each in found:
         about = f", {each.description}" if each.description else ""
-        console().print(styled((each.name, "cyan"), f"  {each.seq} messages, {each.tokens} tokens{about}"))
+        console().print(styled((each.name, "cyan"), f"  up to seq {number(each.seq)}, {number(each.tokens)} tokens{about}"))
     if not found:
         say("there are no snapshots of this thread")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lossless.cli.opening import existing_thread, opened
 from lossless.cli.options import AsJson, NamespaceOption, ThreadArgument, UrlOption
-from lossless.cli.output import console, say, write_json
+from lossless.cli.output import console, say, styled, write_json
 
 __all__ = ["undo"]
 
@@ -12,7 +12,7 @@ __all__ = ["undo"]
 def undo(thread: ThreadArgument, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: AsJson = False) -> None:
     """Take back the newest move made by hand.
 
-    A compaction, or a deletion. Messages appended since stay.
+    A compaction, a deletion or a restoration. Messages appended since stay.
     """
     with opened(url, namespace) as engine:
         handle = existing_thread(engine, thread)
@@ -22,6 +22,6 @@ def undo(thread: ThreadArgument, url: UrlOption = None, namespace: NamespaceOpti
     if as_json:
         write_json({"thread": thread, "undone": undone, "why": what})
     elif undone:
-        console().print(f"done: {what}")
+        console().print(styled("taken back: ", (what.removeprefix("undo ") if what else "a move", "bold")))
     else:
         say("there is nothing to take back")

@@ -335,7 +335,7 @@ def _check_path(path: Path, create: bool) -> None:
             raise StoreOpenError(f"{path} holds no Lossless database", hint="check the path; the file was not touched")
         return
     if not create:
-        raise StoreOpenError(f"there is no database at {path}", hint="check the path, or make it by storing something")
+        raise StoreOpenError(f"there is no database at {path}", hint="check the path, or make it with `lossless import`")
     if not path.parent.is_dir():
         raise StoreOpenError(f"the directory {path.parent} does not exist", hint="create it first")
 
