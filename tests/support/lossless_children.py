@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Callable
+from multiprocessing.context import ForkServerContext
 from typing import Any
 
 from sqlalchemy import event
@@ -12,7 +14,14 @@ from lossless import Engine
 from lossless.compaction.model import CompactionResult
 from lossless_scripts import honest
 
-__all__ = ["append_all", "append_until_killed", "die_at_statement", "message", "opened"]
+__all__ = ["append_all", "append_until_killed", "children", "die_at_statement", "message", "opened"]
+
+
+def children() -> ForkServerContext:
+    """Give what starts child processes; they find the library imported, and nothing else of this process."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["lossless.engine", "sqlalchemy.dialects.sqlite", "alembic.command", "tiktoken"])
+    return context
 
 
 def message(name: str, number: int, words: int = 20) -> dict[str, Any]:
@@ -65,8 +74,8 @@ def die_at_statement(url: str, number: int, act: str, acknowledge: Any) -> None:
     for name in events:
         event.listen(engine.database._engine, name, count)
     acts: dict[str, Callable[[], object]] = {
-        "append": lambda: engine.thread("t").append([message("new", 1), message("new", 2)]),
-        "revise": lambda: engine.thread("t").append({**message("revised", 1), "id": "given-2"}),
+        "append": lambda: engine.thread("t").append([message("new", 1), message("new", 2)], compact=False),
+        "revise": lambda: engine.thread("t").append({**message("revised", 1), "id": "given-2"}, compact=False),
         "delete": lambda: engine.thread("t").delete("given-2"),
         "compact": lambda: engine.thread("t").compact(force=True),
         "undo": lambda: engine.thread("t").undo(),

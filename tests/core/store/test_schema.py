@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from lossless.errors import SchemaError, StoreOpenError
 from lossless.store.connection import open_database
 from lossless.store.schema import HEAD_REVISION, VERSION_TABLE
 from lossless.store.tables import METADATA
-from lossless_children import append_all
+from lossless_children import append_all, children
 
 
 def test_tables_and_migrations_agree() -> None:
@@ -97,17 +96,17 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
 
 
 def test_processes_may_make_the_same_database_at_once(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    for attempt in range(2):
+    starter = children()
+    for attempt in range(4):
         path = tmp_path / f"{attempt}.db"
-        gate = spawn.Barrier(3)
+        gate = starter.Barrier(3)
         url = f"sqlite:///{path}"
-        children = [spawn.Process(target=append_all, args=(url, f"t{n}", f"child {n}", 1, gate, {})) for n in range(3)]
-        for child in children:
+        started = [starter.Process(target=append_all, args=(url, f"t{n}", f"child {n}", 1, gate, {})) for n in range(3)]
+        for child in started:
             child.start()
-        for child in children:
+        for child in started:
             child.join(60)
-        assert [child.exitcode for child in children] == [0, 0, 0]
+        assert [child.exitcode for child in started] == [0, 0, 0]
         with Engine(f"sqlite:///{path}", load_plugins=False) as engine:
             assert engine.verify().ok
             assert sorted(thread.id for thread in engine.threads()) == ["t0", "t1", "t2"]
