@@ -205,6 +205,12 @@ def test_labels_that_moved_on_by_one_keep_nothing(pairs: list[tuple[str, int]]) 
     assert witness(note, facts).kept == (1 if len(pairs) == 1 else 0)
 
 
+def test_a_doubt_is_a_hedge_and_no_negation() -> None:
+    (doubted,) = extract([{"role": "user", "content": "I think the rent is around 900 EUR, not sure"}])
+    assert kept("Perhaps the rent is 900 EUR", doubted) == 1
+    assert kept("The rent is 900 EUR", doubted) == 0
+
+
 @given(st.lists(st.text(max_size=120), max_size=5), st.text(max_size=300))
 @settings(deadline=None)
 def test_any_note_can_be_judged_and_the_items_themselves_are_a_whole_note(turns: list[str], note: str) -> None:

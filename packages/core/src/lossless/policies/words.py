@@ -129,7 +129,11 @@ HEDGE = Cue(
 
 _NEGATED = "isn|aren|wasn|weren|don|doesn|didn|won|wouldn|can|couldn|shouldn|mustn|hasn|haven"
 NEGATION = Cue(
-    re.compile(rf"\b(?:not|never|no|none|neither|nor|cannot|without|(?:{_NEGATED})['’]t)\b(?! later than)", re.IGNORECASE),
+    re.compile(
+        rf"\b(?:not|never|no|none|neither|nor|cannot|without|(?:{_NEGATED})['’]t)\b"
+        r"(?! later than| (?:\w{1,20} )?(?:sure|certain)\b)",
+        re.IGNORECASE,
+    ),
     "not never no none neither nor cannot without t",
 )
 CONDITION = Cue(
