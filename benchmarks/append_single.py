@@ -1,0 +1,89 @@
+"""Appending one message at a time, beside the same rows in one raw sqlite3 commit each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.data import conversation
+from benchmarks.harness import Benchmark, Options, Reach, Row, Spent, clock, fsync_seconds, median, percentile
+from benchmarks.raw import Writer, encoder, stored_rows, terms_of, texts_of
+from lossless import Engine
+
+__all__ = ["BENCHMARK"]
+
+
+def run(options: Options, folder: Path) -> list[Row]:
+    """Append a message, write its rows to the control, and so on in turn, so that both meet the same noise."""
+    ours, control, texts = _measure(folder, options.pick(tiny=5, usual=100), options.pick(tiny=10, usual=1_000))
+    ours_wall, control_wall = [spent.wall for spent in ours], [spent.wall for spent in control]
+    return [
+        Row(
+            what="append one message, wall p50",
+            ours=1e6 * median(ours_wall),
+            control=1e6 * median(control_wall),
+            unit="µs",
+            reach=Reach(value=1.5, of="ratio"),
+            note="control: the same rows, full-text index included, in one raw sqlite3 commit; nothing is counted there",
+        ),
+        Row(
+            what="the same, CPU p50",
+            ours=1e6 * median([spent.thread for spent in ours]),
+            control=1e6 * median([spent.thread for spent in control]),
+            unit="µs",
+        ),
+        Row(
+            what="append one message, wall p10",
+            ours=1e6 * percentile(ours_wall, 0.1),
+            control=1e6 * percentile(control_wall, 0.1),
+            unit="µs",
+            note="the least disturbed of them: on a busy machine it says more than the median",
+        ),
+        Row(
+            what="append one message, wall p99",
+            ours=1e6 * percentile(ours_wall, 0.99),
+            control=1e6 * percentile(control_wall, 0.99),
+            unit="µs",
+        ),
+        Row(
+            what="of it, tiktoken and the search analyser p50",
+            ours=1e6 * median([spent.wall for spent in texts]),
+            unit="µs",
+            note="over the same texts, measured alone",
+        ),
+        Row(
+            what="one fsync of 4 096 bytes on this disk",
+            ours=1e6 * fsync_seconds(folder, options.pick(tiny=5, usual=200)),
+            unit="µs",
+        ),
+    ]
+
+
+def _measure(folder: Path, before: int, count: int) -> tuple[list[Spent], list[Spent], list[Spent]]:
+    """Give what each append took, what writing its rows took, and what counting and analysing its texts took."""
+    ours_path, encode = folder / "ours.db", encoder()
+    messages = conversation(before + count)
+    ours: list[Spent] = []
+    control: list[Spent] = []
+    reading: list[Spent] = []
+    with Engine(f"sqlite:///{ours_path}", load_plugins=False) as engine:
+        thread = engine.thread("single")
+        thread.append(messages[:before])
+        with Writer(folder / "raw.db", like=ours_path) as writer:
+            writer.write(stored_rows(ours_path, 1, before), terms_of(texts_of(thread.messages())))
+            for seq, message in enumerate(messages[before:], start=before + 1):
+                with clock() as spent:
+                    thread.append(message)
+                ours.append(spent)
+                rows, texts = stored_rows(ours_path, seq, seq), texts_of(thread.messages(start=seq))
+                with clock() as spent:
+                    for text in texts.counted:
+                        encode(text)
+                    terms = terms_of(texts)
+                reading.append(spent)
+                with clock() as spent:
+                    writer.write(rows, terms)
+                control.append(spent)
+    return ours, control, reading
+
+
+BENCHMARK = Benchmark(name="append-single", title="Append, one at a time", run=run)
