@@ -399,3 +399,8 @@ def test_planted_amounts_ids_and_paths_are_found(amount: int, number: int, path:
     told = "\n".join(texts(*planted))
     for value in (f"${amount}", f"PLANT-{number}", f"{folder}/file.txt", f"INV{number}", f"amount: {amount}"):
         assert value in told
+
+
+def test_a_line_whose_value_is_only_punctuation_says_nothing() -> None:
+    for text in ('You told me: "', "Total: ---", "Name: …"):
+        assert extract([{"role": "user", "content": text}]) == []

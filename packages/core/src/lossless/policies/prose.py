@@ -138,7 +138,7 @@ def _leaf_atoms(leaf: re.Match[str]) -> tuple[Atom, ...]:
     key, value = leaf.group(1), leaf.group(2).rstrip(" *_|")
     if len(key.split()) > 4 or len(value.split()) > 6 or key.casefold() in _NOT_A_KEY or _TYPE.match(value):
         return ()
-    if any(sign in value for sign in "@/\\#$€£%") or not value:
+    if any(sign in value for sign in "@/\\#$€£%") or not any(map(str.isalnum, value)):
         return ()
     return (Atom("word", leaf.start(2), leaf.start(2) + len(value), value),)
 
