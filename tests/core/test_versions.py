@@ -298,3 +298,25 @@ def test_a_branch_at_a_seq_that_no_message_has_is_refused(engine: lossless.Engin
         with pytest.raises(NotFoundError):
             main.branch(at=at, thread_id="other")
     assert [info.id for info in engine.threads()] == ["main"]
+
+
+def test_a_branch_cut_inside_a_leaf_compacts_although_the_leaf_reaches_beyond_the_cut(engine: lossless.Engine) -> None:
+    main = engine.thread("main")
+    fill(main, 120)
+    main.compact(force=True)
+    other = main.branch(at=10, thread_id="other")
+    fill(other, 120, named="branch ")
+    assert other.compact(force=True).changed
+    for item in other.context().items:
+        if item.kind == "summary":
+            assert all(other.describe(parent) for parent in other.describe(item.id)["parents"])
+    assert engine.verify().ok
+
+
+def test_branches_may_be_branched_again_and_again(engine: lossless.Engine) -> None:
+    thread = engine.thread("0")
+    thread.append(say("start"))
+    for n in range(1, 150):
+        thread = thread.branch(thread_id=str(n))
+    thread.append(say("end"))
+    assert texts(thread) == ["start", "end"]

@@ -18,14 +18,18 @@ _THREAD = ThreadRow.__table__  # type: ignore[attr-defined]
 
 def find_key(connection: Connection, namespace: str, thread_id: str) -> ThreadKey | None:
     """Give the key of a thread with what it inherits, or None if there is no such thread."""
-    row = _ORIGIN.first(connection, {"namespace": namespace, "thread_id": thread_id})
-    if row is None:
-        return None
-    if row.parent is None:
-        return ThreadKey(namespace, thread_id)
-    parent = find_key(connection, namespace, row.parent)
-    assert parent is not None  # a foreign key says so
-    return branch_key(parent, thread_id, row.cut)
+    line: list[tuple[str, int]] = []  # from the thread up to the first one: its id, and where it was cut
+    above: str | None = thread_id
+    while above is not None:
+        row = _ORIGIN.first(connection, {"namespace": namespace, "thread_id": above})
+        if row is None:
+            return None  # the thread itself: a foreign key keeps its parents
+        line.append((above, row.cut))
+        above = row.parent
+    key = ThreadKey(namespace, line.pop()[0])
+    while line:
+        key = branch_key(key, *line.pop())
+    return key
 
 
 def branch_key(parent: ThreadKey, thread_id: str, cut: int) -> ThreadKey:

@@ -222,6 +222,14 @@ def _of(table: Any) -> Any:
     return (table.c.namespace == bindparam("namespace")) & (table.c.thread_id == bindparam("thread_id"))
 
 
+def _its_summary(sources: Any) -> Any:
+    return (
+        (_SUMMARY.c.namespace == sources.c.namespace)
+        & (_SUMMARY.c.thread_id == sources.c.thread_id)
+        & (_SUMMARY.c.id == sources.c.summary_id)
+    )
+
+
 _VISIBLE = _SUMMARY.c.newest_seq <= bindparam("until")
 _BY_ID = Prepared(select(_SUMMARY).where(_of(_SUMMARY), _SUMMARY.c.id == bindparam("id"), _VISIBLE))
 _BY_SPAN = Prepared(
@@ -238,11 +246,15 @@ _OWN_CHILDREN = Prepared(
 )
 _PARENTS = Prepared(
     select(_CHILDREN.c.summary_id)
-    .where(_of(_CHILDREN), _CHILDREN.c.child_id == bindparam("child_id"))
+    .join(_SUMMARY, _its_summary(_CHILDREN))
+    .where(_of(_CHILDREN), _CHILDREN.c.child_id == bindparam("child_id"), _VISIBLE)
     .order_by(_CHILDREN.c.summary_id)
 )
 _OVER = Prepared(
-    select(_MESSAGES.c.summary_id).where(_of(_MESSAGES), _MESSAGES.c.seq == bindparam("seq")).order_by(_MESSAGES.c.summary_id)
+    select(_MESSAGES.c.summary_id)
+    .join(_SUMMARY, _its_summary(_MESSAGES))
+    .where(_of(_MESSAGES), _MESSAGES.c.seq == bindparam("seq"), _VISIBLE)
+    .order_by(_MESSAGES.c.summary_id)
 )
 
 
