@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sqlite3
 from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from typing import Any
-
-from sqlalchemy import event
 
 from lossless import Engine
 from lossless.compaction.model import CompactionResult
 from lossless_scripts import honest
 
-__all__ = ["append_all", "append_until_killed", "children", "die_at_statement", "message", "opened"]
+__all__ = ["append_all", "append_until_killed", "children", "die_at_statement", "driver_of", "message", "opened"]
 
 
 def children() -> ForkServerContext:
@@ -35,6 +34,13 @@ def message(name: str, number: int, words: int = 20) -> dict[str, Any]:
 def opened(url: str, **options: Any) -> Engine:
     """Open an engine without other people's plugins."""
     return Engine(url, load_plugins=False, **options)
+
+
+def driver_of(engine: Engine) -> sqlite3.Connection:
+    """Give the driver's connection that an engine writes by: statements can be watched and failed there, none goes round it."""
+    driver = engine.database._write_connection().connection.dbapi_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
 
 
 def append_all(url: str, thread: str, name: str, count: int, gate: Any, options: dict[str, Any]) -> None:
@@ -64,15 +70,13 @@ def die_at_statement(url: str, number: int, act: str, acknowledge: Any) -> None:
     engine = opened(url, window=2_000, background=False)
     seen = 0
 
-    def count(*_arguments: object) -> None:
+    def count(_statement: str) -> None:
         nonlocal seen
         seen += 1
         if seen == number:
             os._exit(9)
 
-    events = ("before_cursor_execute", "commit")
-    for name in events:
-        event.listen(engine.database._engine, name, count)
+    driver_of(engine).set_trace_callback(count)
     acts: dict[str, Callable[[], object]] = {
         "append": lambda: engine.thread("t").append([message("new", 1), message("new", 2)], compact=False),
         "revise": lambda: engine.thread("t").append({**message("revised", 1), "id": "given-2"}, compact=False),

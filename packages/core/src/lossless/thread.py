@@ -367,7 +367,11 @@ class Thread:
 
         done = engine.database.write(store)
         if compact and engine.budget is not None:
-            self._control(done, engine.budget)
+            try:
+                self._control(done, engine.budget)
+            except Exception as error:  # the messages are stored: their append must not fail for what comes after it
+                _log.exception("compaction failed thread=%s", self.id)
+                engine.plugins.event("compaction.failed", thread_id=self.id, error=str(error))
         return list(done.refs)
 
     def _control(self, done: Ingested, budget: Budget) -> None:
@@ -380,11 +384,7 @@ class Thread:
         if action == "background":
             engine.worker.schedule(key, lambda: engine.compact(key, limits, budget.fresh_tail, _BACKGROUND))
         elif action == "now":
-            try:
-                engine.compact(key, limits, budget.fresh_tail, _AT_ONCE)
-            except Exception as error:  # the messages are stored: their append must not fail for what comes after it
-                _log.exception("compaction failed thread=%s", self.id)
-                engine.plugins.event("compaction.failed", thread_id=self.id, error=str(error))
+            engine.compact(key, limits, budget.fresh_tail, _AT_ONCE)
 
     def _took_back_a_compaction(self) -> bool:
         with self._engine.database.read() as connection:

@@ -236,11 +236,22 @@ class Database:
                 for ticket in tickets:
                     ticket.result = ticket.job(connection)
         except BaseException:
-            if connection.invalidated:
-                self._writer = None
+            self._clear_writer(connection)
             raise
         for ticket in tickets:
             ticket.done = True
+
+    def _clear_writer(self, connection: Connection) -> None:
+        """Leave no transaction open: a commit that failed may not have ended it, and the next one could never begin."""
+        try:
+            if not connection.invalidated:
+                driver = connection.connection.dbapi_connection
+                if driver is not None and driver.in_transaction:
+                    driver.rollback()
+                return
+        except (DBAPIError, sqlite3.Error):
+            connection.invalidate()
+        self._writer = None
 
     def _write_connection(self) -> Connection:
         if self._writer is None:
