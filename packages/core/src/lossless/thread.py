@@ -21,7 +21,7 @@ from lossless.dag.describing import describe, expand
 from lossless.dag.heads import moves, read_head
 from lossless.dag.ingest import Ingested, delete, ingest, sync, undo
 from lossless.dag.view import GENESIS
-from lossless.errors import NotFoundError
+from lossless.errors import ConfigError, NotFoundError
 from lossless.messages import Message, MessageRef, find_profile
 from lossless.store.drafting import Given, listed, versioned
 from lossless.store.keys import ThreadKey, checked_name
@@ -246,6 +246,8 @@ class Thread:
         engine = self._engine
         beside = overhead + count_tools(tools, engine.counter)
         limits = self._limits(engine.require_budget().adjusted(overhead=beside, reserve=reserve))
+        if versioned(format) not in engine.plugins.formats:
+            raise ConfigError(f"the format {format!r} is not known", hint=f"one of {', '.join(sorted(engine.plugins.formats))}")
         rules = find_profile(profile or format.partition("/")[0])
         with engine.database.read() as connection:
             head = read_head(connection, self._key)

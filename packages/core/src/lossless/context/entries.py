@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,17 +38,26 @@ class SummaryCache:
 
     def __init__(self, keep: int = 2048) -> None:
         self._keep = keep
+        self._lock = threading.Lock()
         self._recent: OrderedDict[tuple[ThreadKey, str], Shown] = OrderedDict()
 
     def get(self, connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, Shown]:
         """Give summaries by id, ready to be shown."""
-        found = {id: shown for id in ids if (shown := self._recent.get((key, id))) is not None}
+        found: dict[str, Shown] = {}
+        with self._lock:
+            for id in ids:
+                shown = self._recent.get((key, id))
+                if shown is not None:
+                    found[id] = shown
+                    self._recent.move_to_end((key, id))
         missing = [id for id in ids if id not in found]
         if missing:
-            for id, summary in load_summaries(connection, key, missing).items():
-                found[id] = self._recent[key, id] = Shown(summary, render_summary(summary))
-            while len(self._recent) > self._keep:
-                self._recent.popitem(last=False)
+            loaded = load_summaries(connection, key, missing)
+            found |= {id: Shown(summary, render_summary(summary)) for id, summary in loaded.items()}
+            with self._lock:
+                self._recent.update({(key, id): found[id] for id in missing})
+                while len(self._recent) > self._keep:
+                    self._recent.popitem(last=False)
         return found
 
 

@@ -102,7 +102,9 @@ def undo(connection: Connection, key: ThreadKey, views: ViewStore, remake: Remak
 
     Messages appended since stay, and so do revisions: they are given their places in the earlier view again.
     """
-    head = _existing(connection, key)
+    head = lock_head(connection, key)
+    if head is None:
+        return None
     log = moves(connection, key)
     undone = {move.undoes for move in log if move.undoes is not None}
     target = next((move for move in log if move.by_hand and move.generation not in undone), None)
