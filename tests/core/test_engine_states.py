@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import uuid
+from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lossless import Engine, Thread
 from lossless_invariants import Ledger, check_context, check_store, view_bytes
+from lossless_postgres import Server
 from lossless_scripts import ADVERSARIES, INJECTIONS, Counting
 
 SENTENCES = (
@@ -62,7 +65,7 @@ class Threads(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory(prefix="lossless-states-")
-        self.url = f"sqlite:///{shutil.copy(empty_database(), self.folder.name)}"
+        self.url, self.namespace = self.database()
         self.ledger = Ledger()
         self.counter = 0
         self.script: Counting | None = None
@@ -70,11 +73,21 @@ class Threads(RuleBasedStateMachine):
         self.engine: Engine = None  # type: ignore[assignment]
         self.thread: Thread = None  # type: ignore[assignment]
 
+    def database(self) -> tuple[str, str]:
+        """Give the URL of a database, and a namespace in it without threads."""
+        return f"sqlite:///{shutil.copy(empty_database(), self.folder.name)}", "default"
+
     @initialize(window=WINDOWS, script=SCRIPTS, policy=POLICIES, background=st.booleans())
     def open(self, window: int, script: str | None, policy: str, background: bool) -> None:
         self.script = None if script is None else Counting(ADVERSARIES[script])
         self.engine = Engine(
-            self.url, window=window, summarizer=self.script, policy=policy, background=background, load_plugins=False
+            self.url,
+            window=window,
+            summarizer=self.script,
+            policy=policy,
+            namespace=self.namespace,
+            background=background,
+            load_plugins=False,
         )
         self.thread = self.engine.thread("t")
 
@@ -263,4 +276,30 @@ class LongThreads(Threads):
 
 
 LongThreads.TestCase.settings = settings(Threads.TestCase.settings, max_examples=400, stateful_step_count=60)
+
+
+class PostgresThreads(Threads):
+    """The same, on PostgreSQL: in one database, a namespace for each example."""
+
+    url_of_run = ""
+
+    def database(self) -> tuple[str, str]:
+        return self.url_of_run, uuid.uuid4().hex
+
+
+PostgresThreads.TestCase.settings = settings(Threads.TestCase.settings, max_examples=6, stateful_step_count=15)
+
+
+@pytest.mark.usefixtures("_postgres_for_states")
+class TestAnySequenceOfOperationsOnPostgres(PostgresThreads.TestCase):  # type: ignore[misc,valid-type]
+    """The bounded run of the normal suite."""
+
+
+@pytest.fixture(scope="module")
+def _postgres_for_states(postgres: Server) -> Iterator[None]:
+    with postgres.database() as url:
+        PostgresThreads.url_of_run = url
+        yield
+
+
 TestAnyLongSequenceOfOperations = pytest.mark.slow(LongThreads.TestCase)

@@ -142,9 +142,11 @@ def _covered(engine: Engine, thread: Thread) -> list[tuple[int, str]]:
 
 
 def _data_version(engine: Engine) -> tuple[int, int]:
-    """Give SQLite's word on whether anybody wrote since: other connections, and the writer itself."""
+    """Give what tells whether anybody wrote since: SQLite's own word, and what every write changes."""
     with engine.database.read() as connection:
-        version = connection.exec_driver_sql("PRAGMA data_version").scalar_one()
+        version = 0
+        if connection.dialect.name == "sqlite":
+            version = connection.exec_driver_sql("PRAGMA data_version").scalar_one()
         rows = connection.exec_driver_sql("SELECT count(*), sum(next_seq), sum(generation) FROM lossless_head").one()
         summaries = connection.exec_driver_sql("SELECT count(*) FROM lossless_summary").scalar_one()
         nodes = connection.exec_driver_sql("SELECT count(*) FROM lossless_node").scalar_one()

@@ -12,14 +12,16 @@ import pytest
 from sqlalchemy import Connection, text
 
 from lossless.errors import ClosedError, LosslessError, NotFoundError, StoreError
-from lossless.store.connection import Database, open_database
+from lossless.store.connection import open_database
+from lossless.store.sqlite import SqliteDatabase, _Ticket
 
 CALLERS = 24
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
     opened = open_database(f"sqlite:///{tmp_path / 'group.db'}", durability="normal")
+    assert isinstance(opened, SqliteDatabase)
     opened.write(lambda connection: connection.execute(text("CREATE TABLE noted (name TEXT PRIMARY KEY)")))
     yield opened
     opened.close()
@@ -33,7 +35,7 @@ def note(name: str) -> Callable[[Connection], str]:
     return job
 
 
-def noted(database: Database) -> set[str]:
+def noted(database: SqliteDatabase) -> set[str]:
     with database.read() as connection:
         return set(connection.execute(text("SELECT name FROM noted")).scalars())
 
@@ -41,7 +43,7 @@ def noted(database: Database) -> set[str]:
 class Held:
     """A writer that holds the lead until it is let go, so that others have to queue up behind it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
         self._holding, self._go = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=database.write, args=(self._hold,))
@@ -61,10 +63,10 @@ class Held:
         self._thread.join(10)
 
 
-def test_those_who_wait_share_one_commit(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_who_wait_share_one_commit(database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     groups: list[int] = []
-    commit = Database._commit
-    monkeypatch.setattr(Database, "_commit", lambda self, tickets: (groups.append(len(tickets)), commit(self, tickets))[1])
+    commit = SqliteDatabase._commit
+    monkeypatch.setattr(SqliteDatabase, "_commit", lambda self, tickets: (groups.append(len(tickets)), commit(self, tickets))[1])
     held = Held(database)
     names = [f"n{number}" for number in range(CALLERS)]
     with ThreadPoolExecutor(CALLERS) as pool:
@@ -75,7 +77,7 @@ def test_those_who_wait_share_one_commit(database: Database, monkeypatch: pytest
     assert noted(database) == set(names)
 
 
-def test_a_job_that_fails_leaves_nothing_behind_and_harms_nobody(database: Database) -> None:
+def test_a_job_that_fails_leaves_nothing_behind_and_harms_nobody(database: SqliteDatabase) -> None:
     def refuse(connection: Connection) -> None:
         note("half done")(connection)
         raise NotFoundError("no such thing")
@@ -95,7 +97,7 @@ def test_a_job_that_fails_leaves_nothing_behind_and_harms_nobody(database: Datab
     assert noted(database) == {f"n{number}" for number in range(CALLERS - 2)}
 
 
-def test_an_interrupt_of_the_leader_does_not_reach_the_others(database: Database) -> None:
+def test_an_interrupt_of_the_leader_does_not_reach_the_others(database: SqliteDatabase) -> None:
     interrupted = threading.Event()
 
     def interrupt(connection: Connection) -> None:
@@ -115,7 +117,7 @@ def test_an_interrupt_of_the_leader_does_not_reach_the_others(database: Database
     assert database.write(note("after")) == "after"
 
 
-def test_one_who_is_interrupted_while_waiting_hands_the_lead_on(database: Database) -> None:
+def test_one_who_is_interrupted_while_waiting_hands_the_lead_on(database: SqliteDatabase) -> None:
     class Impatient:
         def acquire(self) -> None:
             with database._guard:
@@ -130,8 +132,6 @@ def test_one_who_is_interrupted_while_waiting_hands_the_lead_on(database: Databa
     held = Held(database)
 
     def give_up() -> None:
-        from lossless.store.connection import _Ticket
-
         ticket = _Ticket(note("given up"))
         ticket.turn = Impatient()  # type: ignore[assignment]
         with pytest.raises(KeyboardInterrupt):
@@ -148,13 +148,13 @@ def test_one_who_is_interrupted_while_waiting_hands_the_lead_on(database: Databa
     assert noted(database) == {"patient"}
 
 
-def test_a_write_inside_a_write_is_refused_in_words(database: Database) -> None:
+def test_a_write_inside_a_write_is_refused_in_words(database: SqliteDatabase) -> None:
     with pytest.raises(StoreError, match="inside another"):
         database.write(lambda _connection: database.write(note("inner")))
     assert database.write(note("after")) == "after"
 
 
-def test_those_who_wait_while_the_database_is_closed_are_told_so(database: Database) -> None:
+def test_those_who_wait_while_the_database_is_closed_are_told_so(database: SqliteDatabase) -> None:
     held = Held(database)
     with ThreadPoolExecutor(2) as pool:
         late = pool.submit(database.write, note("late"))
@@ -167,7 +167,7 @@ def test_those_who_wait_while_the_database_is_closed_are_told_so(database: Datab
     assert noted(database) == set()
 
 
-def test_many_callers_lose_nothing(database: Database) -> None:
+def test_many_callers_lose_nothing(database: SqliteDatabase) -> None:
     def call(caller: int) -> None:
         for number in range(10):
             name = f"{caller}-{number}"

@@ -8,7 +8,7 @@
     ├── StoreError                the database can't do what was asked
     │   ├── StoreOpenError        it can't be opened: scheme, path, permission, not a database
     │   ├── SchemaError           it was made by a newer version, or its migration failed
-    │   ├── StoreBusyError        another writer held it for longer than the busy timeout (retryable)
+    │   ├── StoreBusyError        others held it for longer than the busy timeout, or its server is away (retryable)
     │   └── CorruptError          stored bytes no longer match their digest
     ├── MessageError              a message can't be stored as given
     ├── ExistsError               a name is taken already
@@ -90,7 +90,7 @@ class SchemaError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """Another writer held the database for longer than the busy timeout."""
+    """Others held the database for longer than the busy timeout, or its server went away; the same call may succeed later."""
 
     code = "store_busy"
     retryable = True

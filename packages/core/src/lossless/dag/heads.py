@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -11,6 +12,7 @@ from lossless.dag.view import GENESIS, View, ViewStore
 from lossless.store.digests import EMPTY_CHAIN
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
+from lossless.store.statements import insert_new
 from lossless.store.tables import HeadLogRow, HeadRow, ThreadRow
 
 __all__ = ["Head", "Move", "begin_thread", "create_thread", "lock_head", "moves", "read_head", "swing"]
@@ -60,16 +62,30 @@ class Move:
     at: int
 
 
-_SELECT_HEAD = Prepared(
+_OF_THREAD = (
     select(_HEAD, _THREAD.c.format)
     .join(_THREAD, (_THREAD.c.namespace == _HEAD.c.namespace) & (_THREAD.c.thread_id == _HEAD.c.thread_id))
     .where(_HEAD.c.namespace == bindparam("namespace"), _HEAD.c.thread_id == bindparam("thread_id"))
 )
+_SELECT_HEAD = Prepared(_OF_THREAD)
+_LOCK_HEAD = Prepared(_OF_THREAD.with_for_update(of=_HEAD))
+_INSERT_THREAD = Prepared(insert_new(_THREAD))
 
 
 def read_head(connection: Connection, key: ThreadKey) -> Head | None:
     """Give where a thread stands, or None if there is none."""
-    row = _SELECT_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id})
+    return _head(_SELECT_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
+
+
+def lock_head(connection: Connection, key: ThreadKey) -> Head | None:
+    """Give where a thread stands, and keep other writers from moving it until this transaction ends.
+
+    What depends on where the thread stands is read after this. On SQLite the write transaction holds the whole database already.
+    """
+    return _head(_LOCK_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
+
+
+def _head(row: Any) -> Head | None:
     if row is None:
         return None
     calls = tuple((call, seq) for call, seq in json.loads(row.open_calls)) if row.open_calls != "[]" else ()
@@ -86,16 +102,8 @@ def read_head(connection: Connection, key: ThreadKey) -> Head | None:
     )
 
 
-def lock_head(connection: Connection, key: ThreadKey) -> Head | None:
-    """Give where a thread stands, and keep other writers from moving it until this transaction ends.
-
-    On SQLite the write transaction holds the whole database already.
-    """
-    return read_head(connection, key)
-
-
 def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, format: str, now: int) -> Head:
-    """Create a thread without messages, standing at the genesis view."""
+    """Create a thread without messages, standing at the genesis view, or give the one that somebody else creates meanwhile."""
     start = Head(
         view=b"",
         generation=0,
@@ -107,16 +115,22 @@ def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, f
         updated_at=now,
         format=format,
     )
-    return begin_thread(connection, key, views, GENESIS, start, why="created")
+    created = begin_thread(connection, key, views, GENESIS, start, why="created") or lock_head(connection, key)
+    assert created is not None, "a thread and its head are made in one transaction"
+    return created
 
 
-def begin_thread(connection: Connection, key: ThreadKey, views: ViewStore, view: View, start: Head, *, why: str) -> Head:
-    """Create a thread that stands at a view: a new one at the genesis view, a branch where it was cut."""
+def begin_thread(connection: Connection, key: ThreadKey, views: ViewStore, view: View, start: Head, *, why: str) -> Head | None:
+    """Create a thread that stands at a view: a new one at the genesis view, a branch where it was cut; give its head.
+
+    None: it is there already, perhaps made by somebody else at the same moment.
+    """
     identity = {"namespace": key.namespace, "thread_id": key.thread_id}
     parent = key.inherited[-1][0] if key.inherited else None
     now = start.updated_at
     row = {**identity, "format": start.format, "parent": parent, "cut": key.cut, "created_at": now}
-    connection.execute(insert(_THREAD), row)
+    if _INSERT_THREAD.run(connection, row) == 0:
+        return None
     address = views.store(connection, key.namespace, view)
     head = replace(start, view=address)
     connection.execute(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from lossless.dag.editing import Remake, edit, revisions_since
-from lossless.dag.heads import Head, create_thread, lock_head, moves, read_head, swing
+from lossless.dag.heads import Head, create_thread, lock_head, moves, swing
 from lossless.dag.matching import ReadMessages, new_drafts
 from lossless.dag.placing import show_newest_request
 from lossless.dag.view import View, ViewStore
@@ -65,8 +65,9 @@ def sync(
 ) -> Ingested:
     """Store what is new in a transcript: messages with ids by them, others by content and order; ``refs`` are of the new ones."""
     new: Sequence[Draft] = [draft for draft in drafts if not draft.injected]
-    head = read_head(connection, key)
-    if head is not None and any(draft.id is None for draft in new):
+    # What is new is found out under the lock, or two who bring the same transcript would both store it.
+    head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
+    if any(draft.id is None for draft in new):
         new = new_drafts(connection, key, views.load(connection, key.namespace, head.view), new, read)
     done = ingest(connection, key, views, new, remake, format=format, now=now)
     first_new = done.next_seq - done.added

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from lossless.errors import NotFoundError
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
+from lossless.store.statements import insert_new
 from lossless.store.tables import SummaryChildRow, SummaryMessageRow, SummaryRow
 
 __all__ = [
@@ -105,8 +105,7 @@ def store_summary(connection: Connection, key: ThreadKey, summary: Summary, now:
         "degraded": int(summary.degraded),
         "created_at": now,
     }
-    stored = connection.execute(upsert(_SUMMARY).on_conflict_do_nothing(), row)
-    if stored.rowcount == 0:
+    if _INSERT_NEW.run(connection, row) == 0:
         return
     named = [(n, {**identity, "summary_id": summary.id, "ordinal": n}) for n in range(len(summary.sources))]
     seqs = [
@@ -231,6 +230,7 @@ def _its_summary(sources: Any) -> Any:
 
 
 _VISIBLE = _SUMMARY.c.newest_seq <= bindparam("until")
+_INSERT_NEW = Prepared(insert_new(_SUMMARY))
 _BY_ID = Prepared(select(_SUMMARY).where(_of(_SUMMARY), _SUMMARY.c.id == bindparam("id"), _VISIBLE))
 _BY_SPAN = Prepared(
     select(_SUMMARY)

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
-from sqlalchemy.dialects.sqlite import insert
 
 from lossless.errors import CorruptError
 from lossless.store.prepared import Prepared
+from lossless.store.statements import insert_new
 from lossless.store.tables import NodeRow
 
 __all__ = ["FANOUT", "address", "load", "store"]
@@ -23,7 +23,7 @@ __all__ = ["FANOUT", "address", "load", "store"]
 FANOUT = 64
 _NODE = NodeRow.__table__  # type: ignore[attr-defined]
 
-_INSERT = Prepared(insert(_NODE).on_conflict_do_nothing())
+_INSERT = Prepared(insert_new(_NODE))
 _SELECT = Prepared(select(_NODE.c.data).where(_NODE.c.namespace == bindparam("namespace"), _NODE.c.digest == bindparam("digest")))
 
 
@@ -36,7 +36,8 @@ def address(elements: Sequence[Any]) -> bytes:
 def store(connection: Connection, namespace: str, elements: Sequence[Any]) -> bytes:
     """Store a list of JSON values, but for the nodes that are there already, and give its address (32 bytes)."""
     nodes = list(_nodes(elements))
-    rows = [{"namespace": namespace, "digest": digest, "data": data} for digest, data in nodes]
+    # In the order of their digests: writers of the same nodes wait for each other in one order.
+    rows = [{"namespace": namespace, "digest": digest, "data": data} for digest, data in sorted(nodes)]
     _INSERT.run(connection, *rows)
     return nodes[-1][0]
 

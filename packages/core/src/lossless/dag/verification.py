@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, select
 
 from lossless.dag.coverage import coverage_problems
 from lossless.dag.heads import Head, moves, read_head
@@ -15,6 +15,7 @@ from lossless.dag.segments import Raw, Tail
 from lossless.dag.view import ViewStore
 from lossless.errors import LosslessError
 from lossless.store.digests import EMPTY_CHAIN, blob_digest, chain_link, commitment
+from lossless.store.integrity import database_problems
 from lossless.store.keys import ThreadKey
 from lossless.store.read import facts_of
 from lossless.store.tables import BlobRow, HeadRow, MessageRow, SearchDocRow
@@ -48,9 +49,9 @@ def verify_namespace(connection: Connection, views: ViewStore, namespace: str, t
     """Verify one thread of a namespace, or all.
 
     Payloads are held against digests and commitments; chains, seqs, token sums and the head's counters are derived again; the
-    coverage of the view is counted. For all threads, foreign keys and the database file are checked, too.
+    coverage of the view is counted. For all threads, the database itself is asked, too.
     """
-    problems = _broken_keys(connection) if thread_id is None else []
+    problems = database_problems(connection) if thread_id is None else []
     statement = select(_HEAD.c.thread_id).where(_HEAD.c.namespace == namespace).order_by(_HEAD.c.thread_id)
     if thread_id is not None:
         statement = statement.where(_HEAD.c.thread_id == thread_id)
@@ -158,10 +159,3 @@ def _rows(connection: Connection, key: ThreadKey) -> Iterator[Any]:
 def _ends(segment: Raw | Tail) -> tuple[int, ...]:
     """Give the seqs whose token sums a range names: the one before it, and its last."""
     return (segment.first - 1, segment.last) if isinstance(segment, Raw) else (segment.first - 1,)
-
-
-def _broken_keys(connection: Connection) -> list[str]:
-    rows = connection.execute(text("PRAGMA foreign_key_check")).all()
-    found = [f"{row[0]} refers to a row of {row[2]} that is not there" for row in rows if str(row[0]).startswith("lossless_")]
-    damaged = connection.execute(text("PRAGMA quick_check(10)")).scalars().all()
-    return found + [f"the database file is damaged: {line}" for line in damaged if line != "ok"]

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from lossless.messages.model import MessageRef
 from lossless.messages.payload import decode
 from lossless.messages.units import Shape, UnitTracker
 from lossless.store.contents import Said
 from lossless.store.digests import chain_link, commitment
+from lossless.store.index import index_of
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
-from lossless.store.search import index_documents
+from lossless.store.statements import insert_new
 from lossless.store.tables import BlobRow, HeadRow, MessageRow
 
 __all__ = ["Appended", "Draft", "Position", "append"]
@@ -178,16 +178,17 @@ class _Batch:
 
 
 def _insert(connection: Connection, key: ThreadKey, rows: list[dict[str, Any]], drafts: list[Draft]) -> None:
-    blobs = [
+    blobs: list[dict[str, Any]] = [
         {"namespace": key.namespace, "digest": draft.digest, "size": len(draft.data), "codec": "raw", "data": draft.data}
         for draft in drafts
     ]
+    blobs.sort(key=lambda blob: blob["digest"])  # writers of the same contents wait for each other in one order
     _INSERT_BLOB.run(connection, *blobs)
     _INSERT_MESSAGE.run(connection, *rows)
-    index_documents(connection, key, [(row["seq"], draft.terms) for row, draft in zip(rows, drafts, strict=True)])
+    index_of(connection).add(connection, key, [(row["seq"], draft.terms) for row, draft in zip(rows, drafts, strict=True)])
 
 
-_INSERT_BLOB = Prepared(upsert(_BLOB).on_conflict_do_nothing())
+_INSERT_BLOB = Prepared(insert_new(_BLOB))
 _INSERT_MESSAGE = Prepared(insert(_MESSAGE))
 _ADVANCE = Prepared(
     update(_HEAD)

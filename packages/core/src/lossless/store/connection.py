@@ -1,361 +1,61 @@
-"""Opening a database, reading from it, and writing to it through group commit."""
+"""Opening a database: the URL says which one it is."""
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
-
-from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy.exc import ArgumentError
 
-from lossless.errors import ClosedError, ConfigError, LosslessError, StoreBusyError, StoreError, StoreOpenError
-from lossless.store.forking import ForkGate
-from lossless.store.schema import VERSION_TABLE, prepare_schema
+from lossless.errors import ConfigError, StoreOpenError
+from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
+from lossless.store.sqlite import open_sqlite
 
 __all__ = ["BUSY_TIMEOUT_SECONDS", "Database", "Durability", "open_database"]
 
-Durability = Literal["full", "normal"]
-T = TypeVar("T")
-
-BUSY_TIMEOUT_SECONDS = 30
-"""How long a writer waits for another process before it gives up."""
-
-_WRITING = "lossless_writing"
+_SQLITE = ("sqlite", "sqlite+pysqlite")
+_POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
 
 
 def open_database(url: str, *, durability: Durability = "full", create: bool = True) -> Database:
     """Open the database behind a URL and bring its schema up to date.
 
     Args:
-        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``sqlite://`` (in memory).
+        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``sqlite://`` (in memory), or
+            ``postgresql+psycopg://user:password@host/name`` (``postgresql://`` means the same).
         durability: ``full``: a write is on the disk before it returns; ``normal``: it survives a crash of the process, not of the
             machine.
-        create: whether an absent database is made.
+        create: whether an absent database is made; on PostgreSQL: whether our tables are made in a database that has none.
 
     Raises:
-        StoreOpenError: unknown scheme, no such directory, no permission, not a database, or absent and not to be created.
+        ConfigError: the durability is not known, or the driver of the database is not installed.
+        StoreOpenError: unknown scheme, no such directory or server, no permission, not a database, or absent and not to be made.
         SchemaError: made by a newer version.
     """
     if durability not in ("full", "normal"):
         raise ConfigError(f"durability {durability!r} is not known", hint="use 'full' or 'normal'")
     parsed = _parse(url)
-    path = _path(parsed)
-    if path is not None:
-        _check_path(path, create)
-    database = Database(parsed, durability)
-    try:
-        database.write(prepare_schema)
-    except StoreError as error:
-        database.close()
-        if isinstance(error.__cause__, (DBAPIError, sqlite3.Error)) and not isinstance(error, (StoreOpenError, StoreBusyError)):
-            raise StoreOpenError(f"can't open {path or url}: {error.message}", hint=error.hint) from error
-        raise
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-class _Ticket(Generic[T]):
-    """A write, and what came of it. Its caller holds ``turn`` until the write is done or the caller has to lead."""
-
-    __slots__ = ("done", "error", "job", "leads", "result", "turn")
-
-    def __init__(self, job: Callable[[Connection], T]) -> None:
-        self.job = job
-        self.done = False
-        self.leads = False
-        self.result: T | None = None
-        self.error: BaseException | None = None
-        self.turn = threading.Lock()
-        self.turn.acquire()
-
-
-class Database:
-    """One open database: any number of readers, and writers that share commits.
-
-    Whoever comes first leads: it commits for all who came while the commit before was being written to the disk, then hands the
-    lead to the first of those who came meanwhile. There is no writer thread, so nothing has to be started again in a forked
-    child, and a lone writer pays for no hand-over.
-    """
-
-    def __init__(self, url: URL, durability: Durability) -> None:
-        self.url = url
-        self._durability = durability
-        self._in_memory = _path(url) is None
-        self._engine = self._make_engine()
-        self._abandoned: list[object] = []
-        self.gate = ForkGate(self._after_fork)
-        self._writing = threading.RLock()  # held by whoever uses the writing connection
-        self._guard = threading.Lock()  # over the two below
-        self._queue: deque[_Ticket[Any]] = deque()
-        self._led = False
-        self._leader: int | None = None
-        self._writer: Connection | None = None
-        self._closed = False
-
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """Give a connection that sees one unchanging state of the database."""
-        self._check_open()
-        if self._in_memory:
-            with self._writing, self.gate.inside(), self._translated():
-                yield self._write_connection()
-            return
-        with self.gate.inside(), self._translated(), self._engine.connect() as connection, connection.begin():
-            yield connection
-
-    def write(self, job: Callable[[Connection], T]) -> T:
-        """Run a job in a write transaction and return once it is committed.
-
-        Jobs of several callers may share one transaction; a job that raises leaves nothing behind and does not harm the others.
-
-        A job may run twice, if one that shared its transaction failed; what the first run wrote is gone then.
-
-        Raises:
-            StoreBusyError: another process held the database for longer than the busy timeout.
-        """
-        self._check_open()
-        ticket = _Ticket(job)
-        if self._in_memory:
-            with self._writing:
-                self._run([ticket])
-        else:
-            self._queue_up(ticket)
-        if ticket.error is not None:
-            raise ticket.error
-        return ticket.result  # type: ignore[return-value]
-
-    def close(self) -> None:
-        """Close every connection. Idempotent."""
-        with self._writing:
-            self._closed = True
-            with self.gate.inside():
-                if self._writer is not None:
-                    self._writer.close()
-                self._writer = None
-                self._engine.dispose()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ClosedError("the engine is closed", hint="open a new one")
-
-    def _after_fork(self) -> None:
-        """In a child, leave the parent's connections alone (not even closing them is safe) and open our own.
-
-        A database in memory was copied with the process.
-        """
-        if not self._in_memory:
-            self._abandoned.append((self._engine, self._writer))
-            self._engine = self._make_engine()
-            self._writer = None
-        self._writing = threading.RLock()
-        self._guard = threading.Lock()
-        self._queue = deque()
-        self._led = False
-        self._leader = None
-
-    def _queue_up(self, ticket: _Ticket[Any]) -> None:
-        """Wait until somebody has run the job, or lead."""
-        if self._leader == threading.get_ident():
-            raise StoreError("a write was begun inside another one", hint="call the engine after the hook or policy has returned")
-        with self._guard:
-            self._queue.append(ticket)
-            ticket.leads, self._led = not self._led, True
-        if not ticket.leads:
-            try:
-                ticket.turn.acquire()
-            except BaseException:
-                self._leave(ticket)
-                raise
-        if ticket.leads:
-            self._lead(ticket)
-
-    def _lead(self, ticket: _Ticket[Any]) -> None:
-        """Commit for everybody who waits."""
+    if parsed.drivername in _SQLITE:
+        return open_sqlite(parsed.set(drivername="sqlite+pysqlite"), durability=durability, create=create)
+    if parsed.drivername in _POSTGRES:
         try:
-            with self._writing:
-                with self._guard:
-                    tickets = list(self._queue)
-                    self._queue.clear()
-                self._leader = threading.get_ident()
-                try:
-                    self._run(tickets)
-                finally:
-                    self._leader = None
-                    self._dismiss([other for other in tickets if other is not ticket])
-        finally:
-            self._leave(ticket)
-
-    def _dismiss(self, tickets: list[_Ticket[Any]]) -> None:
-        """Let the others go; those whose jobs an interrupt kept from running wait on."""
-        with self._guard:
-            self._queue.extendleft(ticket for ticket in reversed(tickets) if not ticket.done)
-        for ticket in tickets:
-            if ticket.done:
-                ticket.turn.release()
-
-    def _leave(self, ticket: _Ticket[Any]) -> None:
-        """Wait no more, and hand the lead on where it was this ticket's."""
-        with self._guard:
-            if ticket in self._queue:
-                self._queue.remove(ticket)
-            if not ticket.leads:
-                return
-            ticket.leads = False
-            self._led = bool(self._queue)
-            if self._queue:
-                self._queue[0].leads = True
-                self._queue[0].turn.release()
-
-    def _run(self, tickets: list[_Ticket[Any]]) -> None:
-        """Run jobs in one transaction; where one fails, each in a transaction of its own, so that none harms the others."""
-        try:
-            with self.gate.inside(), self._translated():
-                self._check_open()
-                self._commit(tickets)
-        except Exception as error:
-            if len(tickets) > 1 and not isinstance(error, (ClosedError, StoreBusyError)):
-                for ticket in tickets:
-                    self._run([ticket])
-                return
-            for ticket in tickets:
-                ticket.error, ticket.done = error, True
-
-    def _commit(self, tickets: list[_Ticket[Any]]) -> None:
-        connection = self._write_connection()
-        try:
-            with connection.begin():
-                for ticket in tickets:
-                    ticket.result = ticket.job(connection)
-        except BaseException:
-            self._clear_writer(connection)
-            raise
-        for ticket in tickets:
-            ticket.done = True
-
-    def _clear_writer(self, connection: Connection) -> None:
-        """Leave no transaction open: a commit that failed may not have ended it, and the next one could never begin."""
-        try:
-            if not connection.invalidated:
-                driver = connection.connection.dbapi_connection
-                if driver is not None and driver.in_transaction:
-                    driver.rollback()
-                return
-        except (DBAPIError, sqlite3.Error):
-            connection.invalidate()
-        self._writer = None
-
-    def _write_connection(self) -> Connection:
-        if self._writer is None:
-            self._writer = self._engine.connect().execution_options(**{_WRITING: True})
-        if self._in_memory and self._writer.in_transaction() and not self._writer.in_nested_transaction():
-            self._writer.rollback()
-        return self._writer
-
-    def _make_engine(self) -> Engine:
-        arguments: dict[str, Any] = {"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False}
-        if self._in_memory:
-            engine = create_engine(self.url, poolclass=StaticPool, connect_args=arguments)
-        else:
-            engine = create_engine(self.url, poolclass=QueuePool, pool_size=8, max_overflow=-1, connect_args=arguments)
-        synchronous = "FULL" if self._durability == "full" else "NORMAL"
-
-        @event.listens_for(engine, "connect")
-        def _configure(connection: sqlite3.Connection, _record: object) -> None:
-            connection.isolation_level = None
-            # Triggers must fire, too, for rows that a REPLACE removes.
-            safe = ("journal_mode=WAL", f"synchronous={synchronous}", "foreign_keys=ON", "recursive_triggers=ON")
-            for pragma in (*safe, "cache_size=-16000"):
-                connection.execute(f"PRAGMA {pragma}")
-
-        @event.listens_for(engine, "begin")
-        def _begin(connection: Connection) -> None:
-            # A deferred transaction that turns from reading to writing fails at once when somebody else wrote in between.
-            writing = connection.get_execution_options().get(_WRITING)
-            driver = connection.connection.driver_connection
-            assert isinstance(driver, sqlite3.Connection)
-            driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-        return engine
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except LosslessError:
-            raise
-        except DBAPIError as error:
-            raise _translate(error, self.url) from error
-        except sqlite3.Error as error:
-            raise _translate(error, self.url) from error
-
-
-def _translate(error: DBAPIError | sqlite3.Error, url: URL) -> StoreError:
-    """Say in our words what the driver said."""
-    said = str(error.orig if isinstance(error, DBAPIError) else error)
-    where = url.database or "the database in memory"
-    known: tuple[tuple[str, type[StoreError], str, str], ...] = (
-        ("locked", StoreBusyError, f"{where} is held by another writer", "try again, or find the process that holds it"),
-        ("not a database", StoreOpenError, f"{where} is not a SQLite database", "give another path; the file was not touched"),
-        ("unable to open", StoreOpenError, f"can't open {where}", "check the directory and its permissions"),
-        ("readonly", StoreOpenError, f"{where} can't be written", "check the permissions of the file and its directory"),
-        ("read-only", StoreOpenError, f"{where} can't be written", "check the permissions of the file and its directory"),
-        ("disk is full", StoreError, f"the disk of {where} is full", "free some space; what was stored before is safe"),
-        ("malformed", StoreError, f"{where} is damaged", "restore a backup, or recover it with the sqlite3 command line"),
+            from lossless.store.postgres import open_postgres
+        except ImportError:
+            raise ConfigError(
+                "PostgreSQL needs the driver psycopg", hint='install it: pip install "lossless[postgres]"'
+            ) from None
+        return open_postgres(parsed.set(drivername="postgresql+psycopg"), durability=durability, create=create)
+    if parsed.drivername.startswith(("postgresql+", "postgres+")):
+        raise StoreOpenError(
+            f"PostgreSQL is reached through psycopg, not through {parsed.drivername.partition('+')[2]}",
+            hint="use postgresql+psycopg://",
+        )
+    raise StoreOpenError(
+        f"the database scheme {parsed.drivername!r} is not known",
+        hint="use sqlite:///file.db, sqlite:// or postgresql+psycopg://user@host/name",
     )
-    for words, kind, message, hint in known:
-        if words in said:
-            return kind(message, hint=hint)
-    return StoreError(f"{where}: {said}")
 
 
 def _parse(url: str) -> URL:
     try:
-        parsed = make_url(url)
-    except ArgumentError:
+        return make_url(url)
+    except (ArgumentError, ValueError):  # the driver's words would repeat the password
         raise StoreOpenError("the database URL can't be read", hint="for example sqlite:///lossless.db") from None
-    if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
-        return parsed.set(drivername="sqlite+pysqlite")
-    if parsed.drivername.startswith("postgresql"):
-        raise StoreOpenError("PostgreSQL is not supported by this version yet", hint="use a sqlite:/// URL")
-    raise StoreOpenError(f"the database scheme {parsed.drivername!r} is not known", hint="use sqlite:///file.db or sqlite://")
-
-
-def _path(url: URL) -> Path | None:
-    """Give the file of the database, or None in memory."""
-    if url.database in (None, "", ":memory:"):
-        return None
-    return Path(str(url.database))
-
-
-def _check_path(path: Path, create: bool) -> None:
-    if "\0" in str(path):
-        raise StoreOpenError("the path of the database holds a NUL", hint="give another path")
-    if path.is_dir():
-        raise StoreOpenError(f"{path} is a directory", hint="give the path of a file in it")
-    if path.exists():
-        if not create and _is_foreign(path):
-            raise StoreOpenError(f"{path} holds no Lossless database", hint="check the path; the file was not touched")
-        return
-    if not create:
-        raise StoreOpenError(f"there is no database at {path}", hint="check the path, or make it with `lossless import`")
-    if not path.parent.is_dir():
-        raise StoreOpenError(f"the directory {path.parent} does not exist", hint="create it first")
-
-
-def _is_foreign(path: Path) -> bool:
-    """Tell whether a file is somebody else's database, or an empty one: opened as ours, it would get our tables."""
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSION_TABLE,)).fetchone()
-    except sqlite3.Error:
-        return False  # what is wrong with it is said when it is opened
-    return found is None

@@ -9,13 +9,19 @@ from sqlalchemy import Connection, inspect
 from lossless.errors import SchemaError
 from lossless.store.planning import describe_tables
 
-__all__ = ["HEAD_REVISION", "VERSION_TABLE", "prepare_schema"]
+__all__ = ["HEAD_REVISION", "VERSION_TABLE", "is_current", "prepare_schema"]
 
 VERSION_TABLE = "lossless_schema_version"
 HEAD_REVISION = "0001"
 """The newest revision in ``migrations/versions``; a test keeps the two equal."""
 
 _KNOWN_REVISIONS = ("0001",)
+_MIGRATION_LOCK = 0x6C6F73736C657373  # "lossless"
+
+
+def is_current(connection: Connection) -> bool:
+    """Tell whether the schema is the newest one, so that nothing has to be written."""
+    return _current_revision(connection) == HEAD_REVISION
 
 
 def prepare_schema(connection: Connection) -> None:
@@ -24,6 +30,9 @@ def prepare_schema(connection: Connection) -> None:
     Raises:
         SchemaError: the database was made by a newer version of Lossless.
     """
+    if connection.dialect.name == "postgresql":
+        # Who comes second waits until the tables of the first are there.
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
     current = _current_revision(connection)
     if current == HEAD_REVISION:
         return

@@ -1,34 +1,34 @@
 """Search: exact substrings, words and regular expressions, complete or with a cursor to go on.
 
-The index is a contentless FTS5 table over the tokens of ``lossless.store.analyzer``, scoped by tokens for namespace and thread.
-It only narrows down: exact and regular-expression hits are verified against the message itself. A substring that may begin and
+The index (``lossless.store.index``) holds the tokens of ``lossless.store.analyzer``. It only narrows down: exact and
+regular-expression hits are verified against the message itself. A substring that may begin and
 end inside longer tokens can't be narrowed down; then the messages themselves are scanned, newest first, within a limit of rows.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Literal
 
 import regex
-from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy import Connection, func, select
 
 from lossless.errors import QueryError
 from lossless.messages.model import Message
 from lossless.messages.parts import searchable
-from lossless.store.analyzer import parse_words, query_tokens, to_fts5
+from lossless.store.analyzer import And, Prefix, Term, analyze, parse_words, query_tokens
+from lossless.store.index import index_of
 from lossless.store.keys import Reach, ThreadKey
 from lossless.store.pages import Page, read_cursor, write_cursor
-from lossless.store.prepared import Prepared
 from lossless.store.read import MessageReader
 from lossless.store.tables import BlobRow, MessageRow, SearchDocRow
+from lossless.store.words import Expression, holds
 
-__all__ = ["Hit", "Mode", "index_documents", "search"]
+__all__ = ["Hit", "Mode", "search"]
 
 Mode = Literal["exact", "words", "regex"]
 
@@ -47,11 +47,6 @@ _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 
 
-_LAST_DOCUMENT = Prepared(select(func.max(_DOC.c.docid).label("last")))
-_INSERT_DOCUMENT = Prepared(insert(_DOC))
-_INSERT_TERMS = Prepared(text("INSERT INTO lossless_search (rowid, scope, body) VALUES (:docid, :scope, :body)"))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A message that was found. ``summary_id``: the summary that covers it in its thread's view, or None."""
@@ -67,19 +62,6 @@ class Hit:
 
 Matcher = Callable[[Message], "int | None"]
 """Gives the place of a match in a message's searchable text, or None."""
-
-
-def index_documents(connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
-    """Index messages given as (seq, tokens with spaces between)."""
-    last = _LAST_DOCUMENT.first(connection, {}).last or 0
-    scope = f"{_scope_token(key.namespace)} {_scope_token(key.namespace, key.thread_id)}"
-    rows = [
-        {"docid": last + offset, "namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
-        for offset, (seq, _terms) in enumerate(documents, start=1)
-    ]
-    _INSERT_DOCUMENT.run(connection, *rows)
-    terms = [{"docid": row["docid"], "scope": scope, "body": body} for row, (_seq, body) in zip(rows, documents, strict=True)]
-    _INSERT_TERMS.run(connection, *terms)
 
 
 def search(
@@ -125,30 +107,26 @@ def search(
 def _words(
     connection: Connection, reader: MessageReader, reach: Reach, pattern: str, limit: int, cursor: str | None
 ) -> Page[Hit]:
-    expression = to_fts5(parse_words(pattern))
-    if not expression:
+    expression = parse_words(pattern).expression
+    if expression is None:
         return Page(())
     state = read_cursor(cursor, int)
     offset = state[0] if state else 0
-    rows = connection.execute(
-        text(  # the condition has no values in it, they are bound below
-            "SELECT d.thread_id, d.seq FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "  # noqa: S608
-            "WHERE lossless_search MATCH :query AND d.namespace = :namespace "
-            + _within_bounds(reach)
-            + "ORDER BY rank, d.docid DESC LIMIT :limit OFFSET :offset"
-        ),
-        {
-            "query": _scoped(reach, expression),
-            "namespace": reach.namespace,
-            "limit": limit + 1,
-            "offset": offset,
-            **_bounds(reach),
-        },
-    ).all()
-    found = [_message_at(connection, reader, reach, row.thread_id, row.seq) for row in rows[:limit]]
-    hits = [_hit(message, 0) for message in found if message is not None]
-    more = write_cursor(offset + limit) if len(rows) > limit else None
-    return Page(hits, more, scanned=len(hits))
+    hits: list[Hit] = []
+    scanned = 0
+    while True:
+        rows = index_of(connection).ranked(connection, reach, expression, limit + 1, offset)
+        for row in rows[:limit]:
+            if len(hits) == limit:
+                return Page(hits, write_cursor(offset), scanned)
+            offset, scanned = offset + 1, scanned + 1
+            message = _message_at(connection, reader, reach, row.thread_id, row.seq)
+            if message is not None and (row.sure or holds(expression, analyze(searchable(message.parts)))):
+                hits.append(_hit(message, 0))
+        if len(rows) <= limit:
+            return Page(hits, None, scanned)
+        if len(hits) == limit:
+            return Page(hits, write_cursor(offset), scanned)
 
 
 def _exact(
@@ -156,14 +134,14 @@ def _exact(
 ) -> Page[Hit]:
     matches, may_match = _substring_matcher(pattern), _prefilter(pattern)
     tokens = query_tokens(pattern)
-    certain = [f'"{token}"' for token in tokens.whole] + ([f'"{tokens.prefix}"*'] if tokens.prefix else [])
+    certain: list[Expression] = [*map(Term, tokens.whole), *([Prefix(tokens.prefix)] if tokens.prefix else [])]
     state = read_cursor(cursor, str, int)
     if state is not None and state[0] == "scan":
         return _scan(connection, reader, reach, matches, limit, cursor, may_match=may_match)
     if certain and _size(connection, reach) > _BATCH:
-        return _narrowed(connection, reader, reach, " AND ".join(certain), matches, limit, cursor)
+        return _narrowed(connection, reader, reach, certain, matches, limit, cursor)
     if tokens.loose and _size(connection, reach) > INDEX_FROM:
-        quick = _narrowed(connection, reader, reach, " AND ".join(f'"{t}"*' for t in tokens.loose), matches, limit, cursor)
+        quick = _narrowed(connection, reader, reach, [Prefix(token) for token in tokens.loose], matches, limit, cursor)
         if quick.items:
             # What stands inside longer tokens is left to the scan, for those who ask for the next page.
             return Page(quick.items, quick.next_cursor or write_cursor("scan", 0), quick.scanned)
@@ -175,7 +153,7 @@ def _narrowed(
     connection: Connection,
     reader: MessageReader,
     reach: Reach,
-    expression: str,
+    wanted: Sequence[Expression],
     matches: Matcher,
     limit: int,
     cursor: str | None,
@@ -183,26 +161,18 @@ def _narrowed(
     """Verify what the index finds, newest first."""
     state = read_cursor(cursor, str, int)
     below = state[1] if state else 2**62
-    rows = connection.execute(
-        text(  # the condition has no values in it, they are bound below
-            "SELECT d.docid, d.thread_id, d.seq FROM lossless_search "  # noqa: S608
-            "JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
-            "WHERE lossless_search MATCH :query AND lossless_search.rowid < :below "
-            "AND d.namespace = :namespace " + _within_bounds(reach) + "ORDER BY lossless_search.rowid DESC"
-        ),
-        {"query": _scoped(reach, expression), "below": below, "namespace": reach.namespace, **_bounds(reach)},
-    )
+    expression = wanted[0] if len(wanted) == 1 else And(tuple(wanted))
     hits: list[Hit] = []
     scanned = 0
-    for row in rows:
-        message = _message_at(connection, reader, reach, row.thread_id, row.seq)
-        scanned += 1
-        place = matches(message) if message is not None else None
-        if message is not None and place is not None:
-            hits.append(_hit(message, place))
-        if len(hits) == limit or scanned >= SCAN_ROWS:
-            rows.close()
-            return Page(hits, write_cursor("index", row.docid), scanned)
+    with closing(index_of(connection).newest(connection, reach, expression, below)) as rows:
+        for row in rows:
+            message = _message_at(connection, reader, reach, row.thread_id, row.seq)
+            scanned += 1
+            place = matches(message) if message is not None else None
+            if message is not None and place is not None:
+                hits.append(_hit(message, place))
+            if len(hits) == limit or scanned >= SCAN_ROWS:
+                return Page(hits, write_cursor("index", row.docid), scanned)
     return Page(hits, None, scanned)
 
 
@@ -338,28 +308,3 @@ def _hit(message: Message, place: int) -> Hit:
         snippet=("… " if start else "") + snippet + (" …" if start + _SNIPPET < len(whole) else ""),
         created_at=message.created_at,
     )
-
-
-@lru_cache(maxsize=4096)
-def _scope_token(*names: str) -> str:
-    return "s" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:24]
-
-
-def _within_bounds(reach: Reach) -> str:
-    """Write the condition that leaves out what is above a bound; its values are bound by :func:`_bounds`."""
-    return "".join(f"AND (d.thread_id <> :thread_{n} OR d.seq <= :until_{n}) " for n in range(len(reach.bounds)))
-
-
-def _bounds(reach: Reach) -> dict[str, str | int]:
-    named: dict[str, str | int] = {}
-    for n, (thread_id, until) in enumerate(reach.bounds):
-        named |= {f"thread_{n}": thread_id, f"until_{n}": until}
-    return named
-
-
-def _scoped(reach: Reach, expression: str) -> str:
-    if reach.threads is None:
-        scope = _scope_token(reach.namespace)
-    else:
-        scope = " OR ".join(_scope_token(reach.namespace, thread) for thread in reach.threads)
-    return f"(scope : ({scope})) AND (body : ({expression}))"

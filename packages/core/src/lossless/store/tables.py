@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _Big = BigInteger().with_variant(Integer(), "sqlite")
+_Text = Text().with_variant(Text(collation="C"), "postgresql")  # ordered by code points everywhere
 _STRICT: dict[str, Any] = {"sqlite_strict": True}
 _KEYED: dict[str, Any] = {"sqlite_strict": True, "sqlite_with_rowid": False}
 
@@ -44,11 +45,11 @@ METADATA = _Base.metadata
 
 
 def _key() -> Any:
-    return Field(sa_type=Text, primary_key=True)
+    return Field(sa_type=_Text, primary_key=True)
 
 
 def _text(**options: Any) -> Any:
-    return Field(sa_type=Text, **options)
+    return Field(sa_type=_Text, **options)
 
 
 def _int(**options: Any) -> Any:
@@ -304,7 +305,10 @@ class SummaryChildRow(_Base, table=True):
 
 
 class SearchDocRow(_Base, table=True):
-    """Which message a document of the search index is; derivable, made again by a repair."""
+    """Which message a document of the search index is; derivable, made again by a repair.
+
+    On PostgreSQL the tokens stand beside it, on SQLite in an FTS5 table.
+    """
 
     __tablename__ = "lossless_search_doc"
     __table_args__ = (Index("lossless_search_doc_message", "namespace", "thread_id", "seq", unique=True), _STRICT)

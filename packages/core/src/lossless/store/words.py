@@ -8,12 +8,13 @@ without its partner, like other punctuation, separates words.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from lossless.store.folding import RUN, compose, cut, fold, humps, prefix_of, run_tokens
 
-__all__ = ["And", "Expression", "Not", "Or", "Phrase", "Prefix", "Term", "WordQuery", "parse_words", "to_fts5"]
+__all__ = ["And", "Expression", "Not", "Or", "Phrase", "Prefix", "Term", "WordQuery", "holds", "parse_words", "to_fts5"]
 
 MOST_WORDS = 256
 """How many words of a query are read, and how many tokens of a phrase; the rest is ignored."""
@@ -103,6 +104,40 @@ def to_fts5(query: WordQuery | Expression) -> str:
         case Not(keep=keep, drop=drop):
             return f"({to_fts5(keep)} NOT {to_fts5(drop)})"
     raise TypeError(f"no query: {query!r}")
+
+
+def holds(expression: Expression, tokens: Sequence[str]) -> bool:
+    """Tell whether an expression finds a text that has these tokens, in order: what an index does, for one text."""
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        places.setdefault(token, []).append(place)
+
+    def held(wanted: Expression) -> bool:
+        match wanted:
+            case Term(token=token):
+                return token in places
+            case Prefix(token=token):
+                return any(other.startswith(token) for other in places)
+            case Phrase(tokens=run, prefix=prefix):
+                whole = run[:-1] if prefix else run
+                return any(_stands_at(tokens, place, whole, run[-1] if prefix else "") for place in places.get(run[0], ()))
+            case And(operands=operands):
+                return all(map(held, operands))
+            case Or(operands=operands):
+                return any(map(held, operands))
+            case Not(keep=keep, drop=drop):
+                return held(keep) and not held(drop)
+        raise TypeError(f"no query: {wanted!r}")
+
+    return held(expression)
+
+
+def _stands_at(tokens: Sequence[str], place: int, whole: Sequence[str], beginning: str) -> bool:
+    """Tell whether tokens stand at a place, one right after the other, and then one with this beginning, if any is given."""
+    end = place + len(whole)
+    if list(tokens[place:end]) != list(whole):
+        return False
+    return not beginning or (end < len(tokens) and tokens[end].startswith(beginning))
 
 
 Kind = Literal["word", "AND", "OR", "NOT", "(", ")"]

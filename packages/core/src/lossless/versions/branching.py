@@ -70,7 +70,8 @@ def branch(
         updated_at=now,
         format=head.format,
     )
-    begin_thread(connection, key, views, view, start, why=f"branched from {parent.thread_id} at {cut}")
+    if begin_thread(connection, key, views, view, start, why=f"branched from {parent.thread_id} at {cut}") is None:
+        raise ExistsError(f"there is a thread {thread_id} already", hint="choose another name for the branch")
 
 
 def cut_view(connection: Connection, key: ThreadKey, view: View, cut: int) -> View:

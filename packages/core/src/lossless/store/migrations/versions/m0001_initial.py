@@ -23,6 +23,13 @@ def upgrade() -> None:
     _create_summaries()
     _create_lineage()
     _create_search()
+    if op.get_bind().dialect.name == "postgresql":
+        _finish_on_postgres()
+    else:
+        _finish_on_sqlite()
+
+
+def _finish_on_sqlite() -> None:
     for table in APPEND_ONLY:
         for verb in ("UPDATE", "DELETE"):
             op.execute(
@@ -30,6 +37,25 @@ def upgrade() -> None:
                 f"BEGIN SELECT RAISE(ABORT, 'lossless_{table} is append-only'); END"
             )
     op.execute("CREATE VIRTUAL TABLE lossless_search USING fts5(scope, body, content='', detail=full, tokenize='ascii')")
+
+
+def _finish_on_postgres() -> None:
+    """As on SQLite; and the table in which each connection names its newest write (see ``store/postgres.py``)."""
+    op.execute(
+        "CREATE FUNCTION lossless_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ "
+        "BEGIN RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'; END $$"
+    )
+    for table in APPEND_ONLY:
+        for verb in ("UPDATE", "DELETE", "TRUNCATE"):
+            each = "STATEMENT" if verb == "TRUNCATE" else "ROW"
+            op.execute(
+                f"CREATE TRIGGER lossless_{table}_no_{verb.lower()} BEFORE {verb} ON lossless_{table} "
+                f"FOR EACH {each} EXECUTE FUNCTION lossless_append_only()"
+            )
+    op.execute("ALTER TABLE lossless_search_doc ADD COLUMN held smallint NOT NULL, ADD COLUMN tokens tsvector NOT NULL")
+    op.execute("CREATE INDEX lossless_search_tokens ON lossless_search_doc USING gin (tokens)")
+    op.execute("CREATE INDEX lossless_search_absent ON lossless_search_doc (namespace, docid) WHERE held = 2")
+    op.execute("CREATE TABLE lossless_writer (id text PRIMARY KEY, operation text NOT NULL, at bigint NOT NULL)")
 
 
 def _create_content() -> None:
@@ -58,7 +84,7 @@ def _create_content() -> None:
         _text("namespace"),
         _text("thread_id"),
         _text("format"),
-        sa.Column("parent", sa.Text(), nullable=True),
+        _text("parent", nullable=True),
         _int("cut"),
         _int("created_at"),
         sa.ForeignKeyConstraint(["namespace", "parent"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
@@ -172,7 +198,7 @@ def _create_heads() -> None:
         _bytes("view"),
         _int("seq"),
         _int("tokens"),
-        sa.Column("parent", sa.Text(), nullable=True),
+        _text("parent", nullable=True),
         _int("created_at"),
         sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.ForeignKeyConstraint(["namespace", "view"], ["lossless_node.namespace", "lossless_node.digest"]),
@@ -284,8 +310,8 @@ def _create_search() -> None:
     op.create_index("lossless_search_doc_message", "lossless_search_doc", ["namespace", "thread_id", "seq"], unique=True)
 
 
-def _text(name: str) -> sa.Column[str]:
-    return sa.Column(name, sa.Text(), nullable=False)
+def _text(name: str, *, nullable: bool = False) -> sa.Column[str]:
+    return sa.Column(name, sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), nullable=nullable)
 
 
 def _int(name: str, *, nullable: bool = False) -> sa.Column[int]:

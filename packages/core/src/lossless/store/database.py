@@ -1,0 +1,45 @@
+"""The contract of an open database. What differs between databases stays behind it, in one module for each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Literal, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import URL
+
+__all__ = ["BUSY_TIMEOUT_SECONDS", "Database", "Durability"]
+
+Durability = Literal["full", "normal"]
+T = TypeVar("T")
+
+BUSY_TIMEOUT_SECONDS = 30
+"""How long a writer waits for another one before it gives up."""
+
+
+class Database(ABC):
+    """One open database, to be used by any number of threads, and by a forked child on connections of its own."""
+
+    url: URL
+    _engine: Engine
+
+    @abstractmethod
+    def read(self) -> AbstractContextManager[Connection]:
+        """Give a connection that sees one unchanging state of the database."""
+
+    @abstractmethod
+    def write(self, job: Callable[[Connection], T]) -> T:
+        """Run a job in a write transaction and return once it is committed.
+
+        A job that raises leaves nothing behind and does not harm others. A job may run twice, but what it wrote is stored once:
+        it runs again only when it is sure that nothing of the run before is left.
+
+        Raises:
+            StoreBusyError: others held what the job needs for longer than the busy timeout.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close every connection. Idempotent."""

@@ -1,0 +1,76 @@
+"""The index on SQLite: a contentless FTS5 table over tokens, scoped by tokens for namespace and thread."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Result, func, insert, select, text
+
+from lossless.store.bounds import within_bounds
+from lossless.store.keys import Reach, ThreadKey
+from lossless.store.prepared import Prepared
+from lossless.store.tables import SearchDocRow
+from lossless.store.words import Expression, to_fts5
+
+__all__ = ["Fts5Index"]
+
+_DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
+
+_LAST_DOCUMENT = Prepared(select(func.max(_DOC.c.docid).label("last")))
+_INSERT_DOCUMENT = Prepared(insert(_DOC))
+_INSERT_TERMS = Prepared(text("INSERT INTO lossless_search (rowid, scope, body) VALUES (:docid, :scope, :body)"))
+_MATCHES = (
+    "SELECT d.docid, d.thread_id, d.seq, 1 AS sure "
+    "FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
+    "WHERE lossless_search MATCH :query AND d.namespace = :namespace "
+)
+_NEWEST = "AND lossless_search.rowid < :below ORDER BY lossless_search.rowid DESC"
+_RANKED = "ORDER BY rank, d.docid DESC LIMIT :limit OFFSET :offset"
+
+
+class Fts5Index:
+    """See ``lossless.store.index``. Whatever FTS5 finds is sure."""
+
+    def add(self, connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
+        """Index messages; there is one writer at a time, so the next docid is one more than the last."""
+        last = _LAST_DOCUMENT.first(connection, {}).last or 0
+        scope = f"{_scope_token(key.namespace)} {_scope_token(key.namespace, key.thread_id)}"
+        rows = [
+            {"docid": last + offset, "namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
+            for offset, (seq, _terms) in enumerate(documents, start=1)
+        ]
+        _INSERT_DOCUMENT.run(connection, *rows)
+        terms = [{"docid": row["docid"], "scope": scope, "body": body} for row, (_seq, body) in zip(rows, documents, strict=True)]
+        _INSERT_TERMS.run(connection, *terms)
+
+    def newest(self, connection: Connection, reach: Reach, expression: Expression, below: int) -> Generator[Any]:
+        """Give what matches, newest first, as it is found."""
+        with _run(connection, _NEWEST, reach, expression, below=below) as rows:
+            yield from rows
+
+    def ranked(self, connection: Connection, reach: Reach, expression: Expression, limit: int, offset: int) -> Sequence[Any]:
+        """Give a stretch of what matches, by FTS5's own rank (BM25)."""
+        return _run(connection, _RANKED, reach, expression, limit=limit, offset=offset).all()
+
+
+def _run(connection: Connection, rest: str, reach: Reach, expression: Expression, **numbers: int) -> Result[Any]:
+    condition, values = within_bounds(reach)
+    query = _scoped(reach, to_fts5(expression))
+    wanted = {"query": query, "namespace": reach.namespace, **values, **numbers}
+    return connection.execute(text(_MATCHES + condition + rest), wanted)
+
+
+@lru_cache(maxsize=4096)
+def _scope_token(*names: str) -> str:
+    return "s" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:24]
+
+
+def _scoped(reach: Reach, expression: str) -> str:
+    if reach.threads is None:
+        scope = _scope_token(reach.namespace)
+    else:
+        scope = " OR ".join(_scope_token(reach.namespace, thread) for thread in reach.threads)
+    return f"(scope : ({scope})) AND (body : ({expression}))"

@@ -1,0 +1,147 @@
+"""The index on PostgreSQL: a ``tsvector`` of the same tokens beside each entry, under GIN.
+
+Tokens and positions are written out here and cast: ``to_tsvector`` would split some of them. A ``tsvector`` ends at 16 383
+positions, 255 of one token, and 1 MB. A message beyond that keeps its tokens without positions, or, if even these are too many,
+nothing; then it is a candidate that the search looks at itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from lossless.store.bounds import within_bounds
+from lossless.store.keys import Reach, ThreadKey
+from lossless.store.prepared import Prepared
+from lossless.store.words import And, Expression, Not, Or, Phrase, Prefix, Term
+
+__all__ = ["TsvectorIndex", "to_tsquery", "to_tsvector"]
+
+_PLACED, _UNPLACED, _ABSENT = 0, 1, 2
+"""How much of a message its vector holds: tokens and positions, tokens alone, nothing."""
+_MOST_POSITIONS = 16_383
+_MOST_OF_ONE = 255
+_MOST_BYTES = 900_000
+_MOST_OPERANDS = 2_000
+_BATCH = 500
+
+_INSERT = Prepared(
+    text(
+        "INSERT INTO lossless_search_doc (namespace, thread_id, seq, held, tokens) "
+        "VALUES (:namespace, :thread_id, :seq, :held, CAST(:tokens AS tsvector))"
+    )
+)
+_THREADS = "AND d.thread_id = ANY(:threads) "
+_MATCHES = (
+    "SELECT d.docid, d.thread_id, d.seq, (d.held = 0 AND CAST(:sure AS boolean)) AS sure FROM lossless_search_doc d "
+    "WHERE d.namespace = :namespace {within}"
+    "AND (d.held = 0 AND d.tokens @@ CAST(:query AS tsquery) "
+    "OR d.held = 1 AND d.tokens @@ CAST(:loose AS tsquery) OR d.held = 2) "
+)
+_NEWEST = _MATCHES + "AND d.docid < :below ORDER BY d.docid DESC LIMIT :limit"
+_RANKED = _MATCHES + "ORDER BY ts_rank(d.tokens, CAST(:query AS tsquery)) DESC, d.docid DESC LIMIT :limit OFFSET :offset"
+
+
+class TsvectorIndex:
+    """See ``lossless.store.index``."""
+
+    def add(self, connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
+        """Index messages; the thread's head is locked, so that a sequence gives docids in the order of seqs."""
+        rows = []
+        for seq, terms in documents:
+            held, tokens = to_tsvector(terms.split())
+            rows.append({"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq, "held": held, "tokens": tokens})
+        _INSERT.run(connection, *rows)
+
+    def newest(self, connection: Connection, reach: Reach, expression: Expression, below: int) -> Generator[Any]:
+        """Give what matches, newest first, batch by batch."""
+        while True:
+            rows = _run(connection, _NEWEST, reach, expression, below=below, limit=_BATCH)
+            yield from rows
+            if len(rows) < _BATCH:
+                return
+            below = rows[-1].docid
+
+    def ranked(self, connection: Connection, reach: Reach, expression: Expression, limit: int, offset: int) -> Sequence[Any]:
+        """Give a stretch of what matches, by how often and how close together the words stand."""
+        return _run(connection, _RANKED, reach, expression, limit=limit, offset=offset)
+
+
+def to_tsvector(tokens: Sequence[str]) -> tuple[int, str]:
+    """Write tokens as a ``tsvector``, and how much of them it holds."""
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens, start=1):
+        places.setdefault(token, []).append(place)
+    size = sum(len(token.encode()) for token in places) + 6 * len(places)
+    if size > _MOST_BYTES:
+        return _ABSENT, ""
+    most = max(map(len, places.values()), default=0)
+    if len(tokens) > _MOST_POSITIONS or most > _MOST_OF_ONE or size + 2 * len(tokens) > _MOST_BYTES:
+        return _UNPLACED, " ".join(f"'{token}'" for token in places)
+    return _PLACED, " ".join(f"'{token}':{','.join(map(str, found))}" for token, found in places.items())
+
+
+def to_tsquery(expression: Expression) -> str:
+    """Write an expression as a ``tsquery``."""
+    match expression:
+        case Term(token=token):
+            return f"'{token}'"
+        case Prefix(token=token):
+            return f"'{token}':*"
+        case Phrase(tokens=tokens, prefix=prefix):
+            return "(" + " <-> ".join(f"'{token}'" for token in tokens) + (":*" if prefix else "") + ")"
+        case And(operands=operands):
+            return "(" + " & ".join(map(to_tsquery, operands)) + ")"
+        case Or(operands=operands):
+            return "(" + " | ".join(map(to_tsquery, operands)) + ")"
+        case Not(keep=keep, drop=drop):
+            return f"({to_tsquery(keep)} & !{to_tsquery(drop)})"
+    raise TypeError(f"no expression: {expression!r}")
+
+
+def _run(connection: Connection, statement: str, reach: Reach, expression: Expression, **numbers: int) -> Sequence[Any]:
+    loose = to_tsquery(_loosened(expression))
+    sure = _operands(expression) <= _MOST_OPERANDS
+    values: dict[str, Any] = {
+        "namespace": reach.namespace,
+        "query": to_tsquery(expression) if sure else loose,
+        "loose": loose,
+        "sure": sure,
+        **numbers,
+    }
+    within, bounds = within_bounds(reach)
+    if reach.threads is not None:
+        within += _THREADS
+        values["threads"] = list(reach.threads)
+    return connection.execute(text(statement.format(within=within)), {**values, **bounds}).all()
+
+
+def _loosened(expression: Expression) -> Expression:
+    """Give what can be told without positions and is small: it matches wherever the expression does, and more."""
+    match expression:
+        case Phrase(tokens=tokens, prefix=prefix):
+            whole = tokens[:-1] if prefix else tokens
+            telling: list[Expression] = [Term(token) for token in sorted(whole, key=len, reverse=True)[:3]]
+            if prefix and len(telling) < 2:
+                telling.append(Prefix(tokens[-1]))
+            return telling[0] if len(telling) == 1 else And(tuple(telling))
+        case And(operands=operands):
+            return And(tuple(map(_loosened, operands)))
+        case Or(operands=operands):
+            return Or(tuple(map(_loosened, operands)))
+        case Not(keep=keep):
+            return _loosened(keep)
+    return expression
+
+
+def _operands(expression: Expression) -> int:
+    match expression:
+        case Phrase(tokens=tokens):
+            return len(tokens)
+        case And(operands=operands) | Or(operands=operands):
+            return sum(map(_operands, operands))
+        case Not(keep=keep, drop=drop):
+            return _operands(keep) + _operands(drop)
+    return 1

@@ -1,0 +1,360 @@
+"""PostgreSQL through psycopg: reads in one unchanging state, writes in parallel, and a server that may go away meanwhile.
+
+Writes run in READ COMMITTED. What keeps them apart is the head's row, locked before anything that depends on it is read, so
+writers of one thread follow one another and those of different threads do not wait.
+
+A connection that is lost during ``COMMIT`` leaves open whether the write is stored. Every write therefore names itself, in its
+own transaction, in the row of ``lossless_writer`` that belongs to its connection: if that row has the name, the write is stored.
+(The state of a transaction id would cost no row, but after a crash an id that never reached the disk is given out again.)
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import psycopg
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+
+from lossless.errors import ClosedError, StoreError, StoreOpenError
+from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
+from lossless.store.forking import ForkGate
+from lossless.store.postgres_errors import is_conflict, is_dropped, translate
+from lossless.store.schema import is_current, prepare_schema
+
+__all__ = ["PostgresDatabase", "open_postgres"]
+
+T = TypeVar("T")
+
+RECONNECT_SECONDS = 15.0
+"""How long a read or a write waits for a server that went away, before it gives up."""
+STATEMENT_SECONDS = 120
+"""How long one statement may take, unless the database, the role or the URL says otherwise."""
+MOST_CONFLICTS = 12
+"""How often a write begins again because another one was in its way."""
+_POOLED, _MOST = 8, 40
+_STALE_MILLISECONDS = 7 * 24 * 3600 * 1000
+_BEGIN, _WRITER, _MADE_AT = "lossless_begin", "lossless_writer", "lossless_made_at"
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_MIGRATE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+
+def open_postgres(url: URL, *, durability: Durability, create: bool) -> PostgresDatabase:
+    """Open a database of a server and bring its schema up to date.
+
+    Raises:
+        StoreOpenError: the server can't be reached or refuses, the database is absent, not in UTF-8, or holds nothing of ours and
+            that is not to be created.
+        SchemaError: made by a newer version.
+    """
+    database = PostgresDatabase(url, durability)
+    try:
+        database.prepare(create)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+@dataclass(slots=True)
+class _Attempt(Generic[T]):
+    """One run of a job: the name of the write, the writer's row that keeps it, and how far it came."""
+
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+    writer: str = ""
+    committing: bool = False
+    result: T | None = None
+
+
+class _Patience:
+    """How long somebody goes on after failures: a while for a server that went away, some rounds for conflicts."""
+
+    def __init__(self) -> None:
+        self._until: float | None = None
+        self._rounds = 0
+
+    def bears(self, error: psycopg.Error | DBAPIError) -> bool:
+        """Wait a little and say that it is worth another try, or that it is not."""
+        if is_conflict(error):
+            self._rounds += 1
+            time.sleep(random.uniform(0, 0.005 * 2 ** min(self._rounds, 7)))  # noqa: S311 - not for secrets
+            return self._rounds <= MOST_CONFLICTS
+        if not is_dropped(error):
+            return False
+        now = time.monotonic()
+        self._until = self._until or now + RECONNECT_SECONDS
+        time.sleep(random.uniform(0.01, 0.25))  # noqa: S311
+        return now < self._until
+
+
+class PostgresDatabase(Database):
+    """A database of a PostgreSQL server, behind a pool of connections."""
+
+    def __init__(self, url: URL, durability: Durability) -> None:
+        self.url = url
+        self._durability = durability
+        self._lost_at = 0.0
+        self._engine = self._make_engine()
+        self._abandoned: list[Engine] = []
+        self.gate = ForkGate(self._after_fork)
+        self._writers: set[str] = set()
+        self._here = threading.local()
+        self._closed = False
+
+    def prepare(self, create: bool) -> None:
+        """Make our tables, or bring them up to date; a database that is up to date is only looked at.
+
+        Raises:
+            StoreOpenError: it has none of our tables and ``create`` is false, or it is not in UTF-8.
+        """
+        try:
+            with self._transaction(_READ) as connection:
+                encoding = _driver(connection).info.parameter_status("server_encoding")
+                if encoding != "UTF8":
+                    raise StoreOpenError(
+                        f"the database {self.url.database} is in {encoding}", hint="create one with ENCODING 'UTF8'"
+                    )
+                if is_current(connection):
+                    return
+            if not create:
+                raise StoreOpenError(
+                    f"the database {self.url.database} holds no Lossless tables",
+                    hint="check the URL, or make them with `lossless import`",
+                )
+            with self._transaction(_MIGRATE) as connection:
+                prepare_schema(connection)
+                connection.commit()
+        except (psycopg.Error, DBAPIError, PoolTimeout) as error:
+            raise translate(error, self.url, opening=True) from error
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Give a connection that sees one unchanging state of the database."""
+        self._check_open()
+        try:
+            with self.gate.inside(), self._patient_transaction(_READ) as connection:
+                yield connection
+        except (psycopg.Error, DBAPIError, PoolTimeout) as error:
+            raise translate(error, self.url) from error
+
+    def write(self, job: Callable[[Connection], T]) -> T:
+        """Run a job in a transaction of its own, again if another one was in its way or the connection was lost."""
+        self._check_open()
+        if getattr(self._here, "writing", False):
+            raise StoreError("a write was begun inside another one", hint="call the engine after the hook or policy has returned")
+        self._here.writing = True
+        try:
+            with self.gate.inside():
+                return self._write(job)
+        except (psycopg.Error, DBAPIError, PoolTimeout) as error:
+            raise translate(error, self.url) from error
+        finally:
+            self._here.writing = False
+
+    def close(self) -> None:
+        """Close every connection. Idempotent."""
+        with self.gate.inside():
+            if self._writers and not self._closed:
+                self._forget_writers()
+            self._closed = True
+            self._engine.dispose()
+
+    def _write(self, job: Callable[[Connection], T]) -> T:
+        patience = _Patience()
+        while True:
+            attempt: _Attempt[T] = _Attempt()
+            try:
+                self._run(job, attempt)
+            except (psycopg.Error, DBAPIError) as error:
+                in_doubt = attempt.committing and is_dropped(error)
+                if in_doubt and self._was_stored(attempt, patience):
+                    return attempt.result  # type: ignore[return-value]
+                if not in_doubt and not patience.bears(error):
+                    raise
+                self._check_open()
+            else:
+                return attempt.result  # type: ignore[return-value]
+
+    def _run(self, job: Callable[[Connection], T], attempt: _Attempt[T]) -> None:
+        with self._engine.connect() as connection:
+            attempt.writer = connection.info.setdefault(_WRITER, uuid.uuid4().hex)
+            self._writers.add(attempt.writer)
+            begin = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_naming(attempt.writer, attempt.name)}"
+            with self._begun(connection, begin):
+                attempt.result = job(connection)
+                attempt.committing = True
+                connection.commit()
+
+    def _was_stored(self, attempt: _Attempt[Any], patience: _Patience) -> bool:
+        """Find out whether a write whose ``COMMIT`` was not answered is stored.
+
+        Naming the writer's row again waits for whatever the lost connection's transaction still does, even if it made the row.
+
+        Raises:
+            StoreError: the server does not come back in time, so nobody knows.
+        """
+        naming = _naming(attempt.writer, "", keep=True) + " RETURNING operation"
+        while True:
+            try:
+                with self._transaction(_MIGRATE) as connection:
+                    name = connection.exec_driver_sql(naming).scalar_one()
+                    connection.commit()
+                return bool(name == attempt.name)
+            except (psycopg.Error, DBAPIError, PoolTimeout) as error:
+                if isinstance(error, PoolTimeout) or not patience.bears(error):
+                    raise StoreError(
+                        "the connection was lost during a commit, and the server does not say whether the write is stored",
+                        hint="look at the thread before writing the same again",
+                    ) from error
+
+    @contextmanager
+    def _patient_transaction(self, begin: str) -> Iterator[Connection]:
+        """Begin a transaction, on another connection if the first ones turn out to be lost."""
+        patience = _Patience()
+        while True:
+            connection = None
+            try:
+                connection = self._engine.connect()
+                self._start(connection, begin)
+            except (psycopg.Error, DBAPIError) as error:
+                if connection is not None:
+                    self._dismiss(connection)
+                if not patience.bears(error):
+                    raise
+                continue
+            break
+        with connection, self._minded(connection):
+            yield connection
+            try:
+                connection.rollback()
+            except (psycopg.Error, DBAPIError):  # what was to be read is read
+                self._dismiss(connection)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Connection]:
+        with self._engine.connect() as connection, self._begun(connection, begin):
+            yield connection
+
+    @contextmanager
+    def _begun(self, connection: Connection, begin: str) -> Iterator[None]:
+        with self._minded(connection):
+            self._start(connection, begin)
+            yield
+
+    def _start(self, connection: Connection, begin: str) -> None:
+        connection.execution_options(**{_BEGIN: begin})
+        connection.begin()
+
+    @contextmanager
+    def _minded(self, connection: Connection) -> Iterator[None]:
+        """See to it that a lost connection does not go back to the pool."""
+        try:
+            yield
+        except BaseException as error:
+            lost = isinstance(error, (psycopg.Error, DBAPIError)) and is_dropped(error)
+            if not connection.invalidated and (lost or _driver(connection).closed):
+                self._dismiss(connection)
+            raise
+
+    def _dismiss(self, connection: Connection) -> None:
+        """Drop a connection, and sooner or later all that are older: where one is lost, as a rule the others are, too."""
+        self._lost_at = time.monotonic()
+        if not connection.invalidated:
+            connection.invalidate()
+        connection.close()
+
+    def _forget_writers(self) -> None:
+        """Remove the rows of our connections, and those that a crash left behind."""
+        try:
+            with self._transaction(_MIGRATE) as connection:
+                connection.exec_driver_sql(
+                    "DELETE FROM lossless_writer WHERE id = ANY(%(ids)s) OR at < %(stale)s",
+                    {"ids": sorted(self._writers), "stale": time.time_ns() // 1_000_000 - _STALE_MILLISECONDS},
+                )
+                connection.commit()
+        except (psycopg.Error, DBAPIError, PoolTimeout):
+            return  # they cost a few bytes; whoever closes next removes them
+        finally:
+            self._writers.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the engine is closed", hint="open a new one")
+
+    def _after_fork(self) -> None:
+        """In a child, leave the parent's connections alone and open our own."""
+        self._abandoned.append(self._engine)
+        self._engine = self._make_engine()
+        self._writers = set()
+        self._here = threading.local()
+
+    def _make_engine(self) -> Engine:
+        defaults = {"application_name": "lossless", "connect_timeout": "10", "client_encoding": "utf8"}
+        engine = create_engine(
+            self.url,
+            poolclass=QueuePool,
+            pool_size=_POOLED,
+            max_overflow=_MOST - _POOLED,
+            pool_timeout=BUSY_TIMEOUT_SECONDS,
+            pool_use_lifo=True,
+            use_native_hstore=False,
+            connect_args={name: value for name, value in defaults.items() if name not in self.url.query},
+        )
+        settings = _settings(self._durability)
+
+        @event.listens_for(engine, "connect")
+        def _configure(driver: psycopg.Connection[Any], record: ConnectionPoolEntry) -> None:
+            record.info[_MADE_AT] = time.monotonic()
+            driver.autocommit = True  # transactions are begun by our own words, in one round trip
+            driver.execute(settings, prepare=False)
+
+        @event.listens_for(engine, "checkout")
+        def _check(_driver: object, record: ConnectionPoolEntry, _proxy: object) -> None:
+            if record.info[_MADE_AT] < self._lost_at:
+                raise DisconnectionError("made before another connection was lost")
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            _driver(connection).execute(connection.get_execution_options()[_BEGIN], prepare=False)
+
+        return engine
+
+
+def _naming(writer: str, name: str, *, keep: bool = False) -> str:
+    """Write the statement that names a write in its writer's row; all values are hexadecimal digits or integers."""
+    at = time.time_ns() // 1_000_000
+    return (
+        f"INSERT INTO lossless_writer (id, operation, at) VALUES ('{writer}', '{name}', {at}) "  # noqa: S608
+        "ON CONFLICT (id) DO UPDATE SET " + ("" if keep else "operation = excluded.operation, ") + "at = excluded.at"
+    )
+
+
+def _settings(durability: Durability) -> str:
+    """Write the statement that sets a connection's limits and durability, where nobody else has set them."""
+    changes = [
+        ("statement_timeout", f"{STATEMENT_SECONDS}s", "= '0'"),
+        ("lock_timeout", f"{BUSY_TIMEOUT_SECONDS}s", "= '0'"),
+        ("idle_in_transaction_session_timeout", "600s", "= '0'"),
+        # Any setting but "off" is a promise about the disk.
+        ("synchronous_commit", "on", "= 'off'") if durability == "full" else ("synchronous_commit", "off", "<> 'off'"),
+    ]
+    return ";".join(
+        f"SELECT set_config('{name}', '{value}', false) WHERE current_setting('{name}') {unless}"
+        for name, value, unless in changes
+    )
+
+
+def _driver(connection: Connection) -> psycopg.Connection[Any]:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    return driver

@@ -1,0 +1,52 @@
+"""Databases that tests share: a URL of an empty SQLite database, of an empty PostgreSQL database, or of one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lossless_postgres import Server, ServerAbsentError, shared_server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Server:
+    """The PostgreSQL server of this run."""
+    try:
+        return shared_server()
+    except ServerAbsentError as absent:
+        pytest.skip(str(absent))
+
+
+@pytest.fixture
+def postgres_url(postgres: Server) -> Iterator[str]:
+    """A database of the server without rows."""
+    with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture
+def bare_url(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> Iterator[str]:
+    """A database of each kind without tables."""
+    if kind == "sqlite":
+        yield f"sqlite:///{tmp_path / 'bare.db'}"
+        return
+    server: Server = request.getfixturevalue("postgres")
+    with server.database(migrated=False) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """The kinds of databases, one after the other."""
+    return str(request.param)
+
+
+@pytest.fixture
+def url(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> str:
+    """A database of each kind without rows."""
+    if kind == "sqlite":
+        return f"sqlite:///{tmp_path / 'own.db'}"
+    found: str = request.getfixturevalue("postgres_url")
+    return found
