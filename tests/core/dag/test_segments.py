@@ -14,6 +14,7 @@ from lossless.dag.segments import Hidden, Raw, Segment, SummaryRef, Tail, from_j
 from lossless.dag.view import GENESIS, View, ViewStore
 from lossless.errors import CorruptError
 from lossless.store.connection import Database, open_database
+from lossless_postgres import Server
 
 NUMBERS = st.integers(0, 2**62)
 SEGMENTS: st.SearchStrategy[Segment] = st.one_of(
@@ -24,11 +25,18 @@ SEGMENTS: st.SearchStrategy[Segment] = st.one_of(
 )
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    opened = open_database("sqlite://")
-    yield opened
-    opened.close()
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Iterator[Database]:
+    if request.param == "sqlite":
+        opened = open_database("sqlite://")
+        yield opened
+        opened.close()
+        return
+    server: Server = request.getfixturevalue("postgres")
+    with server.database() as url:
+        opened = open_database(url)
+        yield opened
+        opened.close()
 
 
 @given(SEGMENTS)
