@@ -51,7 +51,8 @@ class Engine:
     """Opens a database and gives handles on its threads.
 
     Args:
-        url: ``sqlite:///file.db``, or ``sqlite://`` in memory; None: ``$LOSSLESS_URL``, else ``sqlite:///lossless.db``.
+        url: ``sqlite:///file.db``, ``sqlite://`` in memory, or ``postgresql+psycopg://user@host/name``; None: ``$LOSSLESS_URL``,
+            else ``sqlite:///lossless.db``.
         window: the model's context window in tokens.
         model: a known model instead of a window; it also chooses the tokenizer.
         budget: thresholds in detail, instead of a window. Without window, model and budget, messages can be stored and searched,

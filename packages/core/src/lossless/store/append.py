@@ -24,7 +24,7 @@ from lossless.store.digests import chain_link, commitment
 from lossless.store.index import index_of
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
-from lossless.store.statements import insert_new
+from lossless.store.statements import batched, insert_new
 from lossless.store.tables import BlobRow, HeadRow, MessageRow
 
 __all__ = ["Appended", "Draft", "Position", "append"]
@@ -114,8 +114,9 @@ def append(connection: Connection, key: ThreadKey, position: Position, drafts: S
             known[id] = batch.add(id, draft, before)
     after = batch.position()
     if batch.rows:
-        _insert(connection, key, batch.rows, batch.drafts)
-        _advance(connection, key, after, now)
+        with batched(connection):
+            _insert(connection, key, batch.rows, batch.drafts)
+            _advance(connection, key, after, now)
     return Appended(tuple(batch.refs), len(batch.rows), tuple(batch.revisions), after)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Executable
+from sqlalchemy import Connection, Executable
 from sqlalchemy.dialects import postgresql, sqlite
 
-__all__ = ["insert_new"]
+__all__ = ["batched", "insert_new"]
 
 
 def insert_new(table: Any) -> Callable[[str], Executable]:
@@ -19,3 +20,17 @@ def insert_new(table: Any) -> Callable[[str], Executable]:
         return insert(table).on_conflict_do_nothing()
 
     return statement
+
+
+@contextmanager
+def batched(connection: Connection) -> Iterator[None]:
+    """Send the prepared statements that are run inside together, if the driver can; what they answer is not looked at.
+
+    An error of one of them may be raised only at the end.
+    """
+    pipeline = getattr(connection.connection.driver_connection, "pipeline", None)
+    if pipeline is None:
+        yield
+        return
+    with pipeline():
+        yield
