@@ -21,6 +21,8 @@ __all__ = ["TsvectorIndex", "to_tsquery", "to_tsvector"]
 
 _PLACED, _UNPLACED, _ABSENT = 0, 1, 2
 """How much of a message its vector holds: tokens and positions, tokens alone, nothing."""
+_MARKS = {_UNPLACED: "'-unplaced'", _ABSENT: "'-absent'"}
+"""What stands in such vectors beside the tokens, so that one condition, which GIN answers, covers them; no token has a hyphen."""
 _MOST_POSITIONS = 16_383
 _MOST_OF_ONE = 255
 _MOST_BYTES = 900_000
@@ -37,11 +39,10 @@ _THREADS = "AND d.thread_id = ANY(:threads) "
 _MATCHES = (
     "SELECT d.docid, d.thread_id, d.seq, (d.held = 0 AND CAST(:sure AS boolean)) AS sure FROM lossless_search_doc d "
     "WHERE d.namespace = :namespace {within}"
-    "AND (d.held = 0 AND d.tokens @@ CAST(:query AS tsquery) "
-    "OR d.held = 1 AND d.tokens @@ CAST(:loose AS tsquery) OR d.held = 2) "
+    "AND d.tokens @@ CAST(:wanted AS tsquery) "
 )
 _NEWEST = _MATCHES + "AND d.docid < :below ORDER BY d.docid DESC LIMIT :limit"
-_RANKED = _MATCHES + "ORDER BY ts_rank(d.tokens, CAST(:query AS tsquery)) DESC, d.docid DESC LIMIT :limit OFFSET :offset"
+_RANKED = _MATCHES + "ORDER BY ts_rank(d.tokens, CAST(:wanted AS tsquery)) DESC, d.docid DESC LIMIT :limit OFFSET :offset"
 
 
 class TsvectorIndex:
@@ -76,10 +77,10 @@ def to_tsvector(tokens: Sequence[str]) -> tuple[int, str]:
         places.setdefault(token, []).append(place)
     size = sum(len(token.encode()) for token in places) + 6 * len(places)
     if size > _MOST_BYTES:
-        return _ABSENT, ""
+        return _ABSENT, _MARKS[_ABSENT]
     most = max(map(len, places.values()), default=0)
     if len(tokens) > _MOST_POSITIONS or most > _MOST_OF_ONE or size + 2 * len(tokens) > _MOST_BYTES:
-        return _UNPLACED, " ".join(f"'{token}'" for token in places)
+        return _UNPLACED, " ".join([_MARKS[_UNPLACED], *(f"'{token}'" for token in places)])
     return _PLACED, " ".join(f"'{token}':{','.join(map(str, found))}" for token, found in places.items())
 
 
@@ -104,10 +105,10 @@ def to_tsquery(expression: Expression) -> str:
 def _run(connection: Connection, statement: str, reach: Reach, expression: Expression, **numbers: int) -> Sequence[Any]:
     loose = to_tsquery(_loosened(expression))
     sure = _operands(expression) <= _MOST_OPERANDS
+    query = to_tsquery(expression) if sure else loose
     values: dict[str, Any] = {
         "namespace": reach.namespace,
-        "query": to_tsquery(expression) if sure else loose,
-        "loose": loose,
+        "wanted": f"{query} | ({loose} & {_MARKS[_UNPLACED]}) | {_MARKS[_ABSENT]}",
         "sure": sure,
         **numbers,
     }

@@ -54,7 +54,6 @@ def _finish_on_postgres() -> None:
             )
     op.execute("ALTER TABLE lossless_search_doc ADD COLUMN held smallint NOT NULL, ADD COLUMN tokens tsvector NOT NULL")
     op.execute("CREATE INDEX lossless_search_tokens ON lossless_search_doc USING gin (tokens)")
-    op.execute("CREATE INDEX lossless_search_absent ON lossless_search_doc (namespace, docid) WHERE held = 2")
     op.execute("CREATE TABLE lossless_writer (id text PRIMARY KEY, operation text NOT NULL, at bigint NOT NULL)")
 
 
