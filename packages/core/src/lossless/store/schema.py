@@ -32,7 +32,7 @@ def prepare_schema(connection: Connection) -> None:
     """
     if connection.dialect.name == "postgresql":
         # Who comes second waits until the tables of the first are there.
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
     current = _current_revision(connection)
     if current == HEAD_REVISION:
         return
