@@ -11,6 +11,7 @@ from typing import Any
 
 from lossless import Engine
 from lossless.compaction.model import CompactionResult
+from lossless.store.sqlite import SqliteDatabase
 from lossless_scripts import honest
 
 __all__ = ["append_all", "append_until_killed", "children", "die_at_statement", "driver_of", "message", "opened"]
@@ -38,6 +39,7 @@ def opened(url: str, **options: Any) -> Engine:
 
 def driver_of(engine: Engine) -> sqlite3.Connection:
     """Give the driver's connection that an engine writes by: statements can be watched and failed there, none goes round it."""
+    assert isinstance(engine.database, SqliteDatabase)
     driver = engine.database._write_connection().connection.dbapi_connection
     assert isinstance(driver, sqlite3.Connection)
     return driver
