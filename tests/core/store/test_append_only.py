@@ -28,6 +28,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
             thread.append({"id": f"id-{number}", "role": "user", "content": f"{number} " + "some words to count " * 8})
         thread.append({"id": "id-3", "role": "user", "content": "another content"})
         thread.compact(force=True)
+        thread.snapshot("now")
     return path
 
 
@@ -66,7 +67,7 @@ def test_a_source_can_not_dangle(stored: Path, tmp_path: Path) -> None:
     database = open_database(f"sqlite:///{shutil.copy(stored, tmp_path)}")
     insert = text(
         "INSERT INTO lossless_summary_message "
-        "SELECT namespace, thread_id, summary_id, 9999, 8888 FROM lossless_summary_message LIMIT 1"
+        "SELECT namespace, thread_id, summary_id, 9999, source_thread, 8888 FROM lossless_summary_message LIMIT 1"
     )
     with pytest.raises(StoreError, match="FOREIGN KEY"):
         database.write(lambda connection: connection.execute(insert))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lossless.compaction.model import CompactionResult
     from lossless.context.budget import Budget
     from lossless.context.model import ActiveContext, ContextItem
+    from lossless.dag.history import ViewRecord
     from lossless.dag.threads import ThreadInfo
     from lossless.dag.verification import Report
     from lossless.engine import Engine
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lossless.policies.model import Note, SourceItem, Summarizer, SummarizeRequest, Witness
     from lossless.store.pages import Page
     from lossless.store.search import Hit
-    from lossless.thread import Thread, ViewRecord
+    from lossless.thread import Thread
     from lossless.versions import Snapshot
 
 _HOMES = {
@@ -45,7 +46,7 @@ _HOMES = {
     "Summarizer": "lossless.policies.model",
     "Thread": "lossless.thread",
     "ThreadInfo": "lossless.dag.threads",
-    "ViewRecord": "lossless.thread",
+    "ViewRecord": "lossless.dag.history",
     "Witness": "lossless.policies.model",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from lossless.context.budget import Budget, Limits
 from lossless.context.model import ActiveContext
 from lossless.dag.describing import describe, expand
 from lossless.dag.heads import moves, read_head
+from lossless.dag.history import ViewRecord, view_records
 from lossless.dag.ingest import Ingested, delete, ingest, sync, undo
 from lossless.dag.view import GENESIS
 from lossless.errors import ConfigError, NotFoundError
@@ -26,7 +27,6 @@ from lossless.messages import Message, MessageRef, find_profile
 from lossless.store.drafting import Given, listed, versioned
 from lossless.store.keys import ThreadKey, checked_name
 from lossless.store.pages import Page
-from lossless.store.read import from_milliseconds
 from lossless.store.search import Hit, Mode
 from lossless.tokens import count_tools
 from lossless.twins import async_twin
@@ -37,7 +37,7 @@ from lossless.versions.snapshots import Snapshot, describe_snapshot, find_snapsh
 if TYPE_CHECKING:
     from lossless.engine import Engine
 
-__all__ = ["Thread", "ViewRecord"]
+__all__ = ["Thread"]
 
 _log = logging.getLogger("lossless")
 
@@ -45,20 +45,6 @@ _BY_HAND = Effort(seconds=300, calls=64, by_hand=True)
 _FORCED = replace(_BY_HAND, force=True)
 _AT_ONCE = Effort(seconds=120, calls=16)
 _BACKGROUND = Effort(seconds=300, calls=24)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewRecord:
-    """A view that a thread had: since which generation, its address, how far the thread was, why it came, and which move it
-    undid."""
-
-    generation: int
-    view: str
-    next_seq: int
-    why: str
-    by_hand: bool
-    undoes: int | None
-    at: datetime
 
 
 class Thread:
@@ -295,18 +281,7 @@ class Thread:
     def views(self, limit: int | None = None) -> list[ViewRecord]:
         """Give the views that the thread had, newest first: when and why each was swung in."""
         with self._engine.database.read() as connection:
-            return [
-                ViewRecord(
-                    generation=move.generation,
-                    view=move.view.hex(),
-                    next_seq=move.next_seq,
-                    why=move.why,
-                    by_hand=move.by_hand,
-                    undoes=move.undoes,
-                    at=from_milliseconds(move.at),
-                )
-                for move in moves(connection, self._key, limit=limit)
-            ]
+            return view_records(connection, self._key, limit=limit)
 
     # Compacting
 
