@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from lossless.policies.model import SummarizeRequest
+from lossless.tokens import counter_for
 
 __all__ = ["ADVERSARIES", "INJECTIONS", "Counting", "honest"]
+
+_COUNTER = counter_for()
 
 Answer = Callable[[SummarizeRequest], "str | Awaitable[str] | None"]
 
@@ -43,10 +45,19 @@ class Counting:
 
 
 def honest(request: SummarizeRequest) -> str:
-    """Keep what is exact (numbers, ids, paths), each with the words before it, within the target."""
+    """Keep what is exact (numbers, ids, paths), each with the words before it, as much as was asked for."""
     words = request.text.split()
-    kept = [" ".join(words[max(0, n - 3) : n + 1]) for n, word in enumerate(words) if re.search(r"\d|[/@_]", word)]
-    return "Summary. " + "; ".join(itertools.islice(kept, max(1, request.target_tokens // 12)))
+    kept: list[str] = []
+    left = request.target_tokens - 5
+    for number, word in enumerate(words):
+        if not re.search(r"\d|[/@_]", word):
+            continue
+        phrase = " ".join(words[max(0, number - 3) : number + 1]) + "; "
+        left -= _COUNTER.count(phrase)
+        if left < 0:
+            break
+        kept.append(phrase)
+    return "Summary. " + "".join(kept)
 
 
 async def _honest_later(request: SummarizeRequest) -> str:
