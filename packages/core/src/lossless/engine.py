@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -31,6 +30,7 @@ from lossless.errors import ConfigError, NotFoundError
 from lossless.hooks import Plugins
 from lossless.messages import find_profile
 from lossless.policies.model import Policy, Summarizer
+from lossless.store import times
 from lossless.store.connection import Durability, open_database
 from lossless.store.drafting import DEFAULT_FORMAT, Drafter
 from lossless.store.keys import Reach, ThreadKey, checked_name
@@ -101,14 +101,14 @@ class Engine:
         self.url = url or os.environ.get("LOSSLESS_URL") or DEFAULT_URL
         self.database = open_database(self.url, durability=durability, create=create)
         self.views = ViewStore()
-        self.reader = MessageReader(self.plugins.formats)
+        self.reader = MessageReader(lambda: self.plugins.formats)
         self._summaries = SummaryCache()
         self.builder = ContextBuilder(self.reader, self._summaries, self.counter, lambda: self.plugins.formats)
         self.drafter = Drafter(self.namespace, self.counter, lambda: self.plugins.formats, is_engines_own)
-        writer = SummaryWriter(chosen, policies["source_first"], summarizer or self.plugins.summarizer, self.counter)
+        writer = SummaryWriter(chosen, policies["source_first"], lambda: summarizer or self.plugins.summarizer, self.counter)
         self._compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.worker = Worker()
-        self._turns: dict[tuple[int, ThreadKey], threading.Lock] = {}
+        self._turns: dict[tuple[int, ThreadKey], threading.RLock] = {}
         self._thread_formats: dict[ThreadKey, str] = {}
         self._keys: dict[str, ThreadKey] = {}
 
@@ -194,7 +194,7 @@ class Engine:
     def compact(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionResult:
         """Compact a thread; one compaction of a thread runs at a time."""
         # By process, too: in a forked child, a turn that was taken at that moment would never end.
-        with self._turns.setdefault((os.getpid(), key), threading.Lock()):
+        with self._turns.setdefault((os.getpid(), key), threading.RLock()):
             result = self._compactor.compact(key, limits, fresh_tail, effort)
             # Above hard, all that changed may be behind the omission line.
             if result.changed and result.status == "exhausted" and not self._shows_a_change(key, limits):
@@ -253,8 +253,8 @@ class Engine:
 
     @staticmethod
     def now() -> int:
-        """Give the time in milliseconds."""
-        return time.time_ns() // 1_000_000
+        """Give the time in microseconds."""
+        return times.now()
 
     def _shows_a_change(self, key: ThreadKey, limits: Limits) -> bool:
         """Tell whether the thread's newest move changed what a model is shown."""

@@ -27,6 +27,7 @@ from lossless.dag.summaries import Summary, by_span, directly_over, sources_of, 
 from lossless.dag.view import View, ViewStore
 from lossless.hooks import Plugins
 from lossless.messages.model import Message
+from lossless.store import times
 from lossless.store.connection import Database
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader
@@ -274,7 +275,7 @@ class Compactor:
             if spliced is None:
                 return None
             view = prepared.view = spliced
-        now = time.time_ns() // 1_000_000
+        now = times.now()
         for summary in prepared.summaries.values():
             if summary.sources:  # one that was made before is stored already, perhaps in a thread that this one comes from
                 store_summary(connection, key, summary, now)

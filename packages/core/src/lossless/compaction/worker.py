@@ -24,6 +24,7 @@ class Worker:
         self._changed = threading.Condition()
         self._waiting: OrderedDict[Hashable, Callable[[], object]] = OrderedDict()
         self._running: Hashable = None
+        self._thread: threading.Thread | None = None
         self._alive = False
         self._closed = False
 
@@ -36,11 +37,14 @@ class Worker:
             self._waiting[key] = job
             if not self._alive:
                 self._alive = True
-                threading.Thread(target=self._work, name="lossless-worker", daemon=True).start()
+                self._thread = threading.Thread(target=self._work, name="lossless-worker", daemon=True)
+                self._thread.start()
 
     def wait(self, key: Hashable, timeout: float | None = None) -> bool:
         """Wait until nothing runs or waits for a key; give whether that came about within ``timeout`` seconds."""
         self._after_fork()
+        if threading.current_thread() is self._thread:
+            return False  # a job, or a hook that it called, would wait for itself
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._changed:
             while key in self._waiting or key == self._running:
@@ -58,7 +62,7 @@ class Worker:
             self._closed = True
             if not wait:
                 self._waiting.clear()
-            while wait and self._alive:
+            while wait and self._alive and threading.current_thread() is not self._thread:
                 self._changed.wait()
 
     def _work(self) -> None:

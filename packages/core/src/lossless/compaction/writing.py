@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from lossless.messages.parts import Text
 from lossless.policies import as_sources, complete, decisions, extract, witness
 from lossless.policies.extract import gather
 from lossless.policies.model import Decision, Note, Policy, SourceItem, Summarizer, SummarizeRequest
+from lossless.store.times import to_stored
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 
@@ -64,7 +66,7 @@ class Sources:
 class SummaryWriter:
     """Writes summaries by one policy, with or without a summarizer."""
 
-    def __init__(self, policy: Policy, plain: Policy, summarizer: Summarizer | None, counter: TokenCounter) -> None:
+    def __init__(self, policy: Policy, plain: Policy, summarizer: Callable[[], Summarizer | None], counter: TokenCounter) -> None:
         self.policy = policy
         self._plain = plain
         self._summarizer = summarizer
@@ -73,7 +75,7 @@ class SummaryWriter:
     @property
     def calls_models(self) -> bool:
         """Whether writing a summary costs a call to a summarizer: it helps the default policy; others write by themselves."""
-        return self._summarizer is not None and self.policy is self._plain
+        return self.policy is self._plain and self._summarizer() is not None
 
     def span_key(self, block: Block) -> bytes:
         """Name a block and how it is summarised."""
@@ -113,7 +115,7 @@ class SummaryWriter:
 
     def write_plain(self, block: Block, sources: Sources, *, soft: int) -> Summary | None:
         """Summarise a block without a model, in haste; the summary is marked degraded where a model would have written it."""
-        hasty = SummaryWriter(self._plain, self._plain, None, self._counter)
+        hasty = SummaryWriter(self._plain, self._plain, lambda: None, self._counter)
         calls = Calls(left=0, deadline=time.monotonic() + 60)
         summary, _outcome = hasty.write(block, sources, soft=soft, calls=calls)
         if summary is None or not self.calls_models:
@@ -130,7 +132,9 @@ class SummaryWriter:
         return self._model_note(ask, sources, depth, min(room, 2 * ask.target), calls, previous)
 
     def _model_note(self, ask: Ask, sources: Sources, depth: int, room: int, calls: Calls, previous: str) -> Note | Exception:
-        assert self._summarizer is not None
+        summarizer = self._summarizer()
+        if summarizer is None:
+            return SummarizerError("the plugin that summarised is gone")
         request = SummarizeRequest(
             messages=tuple(sources.messages) if depth == 0 else (),
             text=transcript(sources.entries),
@@ -143,7 +147,7 @@ class SummaryWriter:
         calls.left -= 1
         calls.made += 1
         try:
-            text = call_summarizer(self._summarizer, request, max(0.1, min(CALL_SECONDS, calls.deadline - time.monotonic())))
+            text = call_summarizer(summarizer, request, max(0.1, min(CALL_SECONDS, calls.deadline - time.monotonic())))
         except SummarizerError as error:
             return error
         if not text.strip():
@@ -231,7 +235,7 @@ def _extent(sources: Sources) -> dict[str, Any]:
             first.append((entry.first_seq, entry.earliest_at))
             last.append((entry.last_seq, entry.latest_at))
         else:
-            at = int(entry.created_at.timestamp() * 1000)
+            at = to_stored(entry.created_at)
             first.append((entry.seq, at))
             last.append((entry.seq, at))
     return {

@@ -132,12 +132,13 @@ class Plugins:
             _log.info("%s %s", name, " ".join(f"{key}={value}" for key, value in facts.items()))
         self._tell(self._manager.hook.lossless_event, event={"name": name, **facts})
 
-    def _tell(self, hook: Callable[..., Any], **facts: Any) -> None:
-        """Call a hook that only takes note: one that fails is logged, and the engine goes on."""
-        try:
-            hook(**facts)
-        except Exception:
-            _log.exception("plugin failed hook=%s", getattr(hook, "name", hook))
+    def _tell(self, hook: pluggy.HookCaller, **facts: Any) -> None:
+        """Call a hook that only takes note, plugin by plugin: one that fails is logged, and the others are told all the same."""
+        for plugin in reversed(hook.get_hookimpls()):
+            try:
+                plugin.function(*(facts[name] for name in plugin.argnames))
+            except Exception:
+                _log.exception("plugin failed name=%s hook=%s", plugin.plugin_name, hook.name)
 
     def _load_installed(self) -> None:
         try:

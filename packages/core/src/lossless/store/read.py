@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, literal_column, select
@@ -19,13 +18,13 @@ from lossless.store.digests import blob_digest
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.tables import BlobRow, MessageRow
+from lossless.store.times import from_stored
 
 __all__ = [
     "Fact",
     "MessageReader",
     "facts_between",
     "facts_of",
-    "from_milliseconds",
     "later_members",
     "newest_facts",
     "requests_before",
@@ -94,15 +93,10 @@ _FACTS = select(
 )
 
 
-def from_milliseconds(value: int) -> datetime:
-    """Turn stored time into a UTC datetime."""
-    return datetime.fromtimestamp(value / 1000, UTC)
-
-
 class MessageReader:
     """Reads the messages of threads. Messages are immutable, so what is kept in memory can't be stale."""
 
-    def __init__(self, formats: Mapping[str, Format]) -> None:
+    def __init__(self, formats: Callable[[], Mapping[str, Format]]) -> None:
         self._formats = formats
         self._lock = threading.Lock()
         self._recent: OrderedDict[tuple[ThreadKey, int], Message] = OrderedDict()
@@ -171,7 +165,7 @@ class MessageReader:
             parts=self._parts(row.format, row.data),
             tokens=row.tokens,
             exact=bool(row.exact),
-            created_at=from_milliseconds(row.created_at),
+            created_at=from_stored(row.created_at),
             injected=bool(row.injected),
             revises=row.revises,
         )
@@ -181,7 +175,7 @@ class MessageReader:
 
     def _parts(self, format: str, data: bytes) -> tuple[Part, ...]:
         payload = decode(data)
-        reader = self._formats.get(format)
+        reader = self._formats().get(format)
         return reader.read(payload) if reader is not None else (Opaque(payload),)
 
     def _keep(self, key: ThreadKey, message: Message) -> None:
