@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from lossless.dag.summaries import Summary
 from lossless.messages.model import Message
 from lossless.messages.parts import Text
 from lossless.store.contents import shortened_line
+from lossless.store.times import from_stored
 
 __all__ = ["is_engines_own", "is_rendered_summary", "omission_text", "own_words", "render_summary", "stub_text"]
 
@@ -76,8 +76,8 @@ def stub_text(text: str, *, message_id: str, what: str, room: int) -> str:
     return "\n".join(part for part in (head, shortened_line(what, text, message_id), tail) if part)
 
 
-def _time(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%MZ")
+def _time(stored: int) -> str:
+    return f"{from_stored(stored):%Y-%m-%dT%H:%MZ}"
 
 
 def _escape(text: str) -> str:

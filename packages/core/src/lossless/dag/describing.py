@@ -10,7 +10,8 @@ from lossless.dag.summaries import directly_over, load_summaries, messages_under
 from lossless.errors import NotFoundError
 from lossless.messages.model import Message
 from lossless.store.keys import ThreadKey
-from lossless.store.read import MessageReader, facts_of, from_milliseconds
+from lossless.store.read import MessageReader, facts_of
+from lossless.store.times import from_stored
 
 __all__ = ["describe", "expand"]
 
@@ -85,8 +86,8 @@ def describe(connection: Connection, key: ThreadKey, reader: MessageReader, id: 
         "messages": summary.messages,
         "first_seq": summary.first_seq,
         "last_seq": summary.last_seq,
-        "earliest_at": from_milliseconds(summary.earliest_at),
-        "latest_at": from_milliseconds(summary.latest_at),
+        "earliest_at": from_stored(summary.earliest_at),
+        "latest_at": from_stored(summary.latest_at),
         "sources": _source_ids(connection, key, id),
         "parents": list(parents_of(connection, key, id)),
         "completeness": {"kept": summary.kept, "total": summary.total},

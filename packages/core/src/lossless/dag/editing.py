@@ -39,7 +39,7 @@ def edit(
         view: the view to change.
         changes: for each seq that gives way, the seqs that take its place: its revision, or none.
         remake: makes the leaf again over what is left.
-        now: the time, in milliseconds.
+        now: the time, in microseconds.
     """
 
     def message_segments(seqs: tuple[int, ...]) -> Iterable[Segment]:

@@ -34,7 +34,7 @@ class Head:
         chain: the chain's value after its last message.
         open_calls: tool calls without a result yet: (call id, seq of the message that made it).
         lookalike_ids: whether a caller gave ids like those that are derived.
-        updated_at: time of the last append, milliseconds.
+        updated_at: time of the last append, microseconds.
         format: the serialisation of the thread's payloads unless an append says otherwise.
     """
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from lossless.dag.heads import moves
 from lossless.store.keys import ThreadKey
-from lossless.store.read import from_milliseconds
+from lossless.store.times import from_stored
 
 __all__ = ["ViewRecord", "view_records"]
 
@@ -38,7 +38,7 @@ def view_records(connection: Connection, key: ThreadKey, *, limit: int | None = 
             why=move.why,
             by_hand=move.by_hand,
             undoes=move.undoes,
-            at=from_milliseconds(move.at),
+            at=from_stored(move.at),
         )
         for move in moves(connection, key, limit=limit)
     ]

@@ -48,7 +48,7 @@ class Summary:
         tokens: as rendered; ``source_tokens``: of what it stands for.
         messages: how many messages it stands for, ``first_seq`` to ``last_seq``.
         newest_seq: the highest seq under it, which is not the last one where a revision stands in an older place.
-        earliest_at: time of its earliest message, milliseconds; ``latest_at`` of its latest.
+        earliest_at: time of its earliest message, microseconds; ``latest_at`` of its latest.
         level: the level of escalation that wrote it, 1 to 3.
         degraded: written without a model because the model failed, or in haste after a revision.
         span_key: names sources and policy.

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, and_, or_, select
 
 from lossless.store.keys import Reach
 from lossless.store.pages import Page, read_cursor, write_cursor
-from lossless.store.read import from_milliseconds
 from lossless.store.tables import HeadRow, ThreadRow
+from lossless.store.times import from_stored
 
 __all__ = ["ThreadInfo", "list_threads"]
 
@@ -55,8 +55,8 @@ def list_threads(connection: Connection, reach: Reach, *, limit: int, cursor: st
             messages=row.next_seq - 1,
             tokens=row.total_tokens,
             format=row.format,
-            created_at=from_milliseconds(row.created_at),
-            updated_at=from_milliseconds(row.updated_at),
+            created_at=from_stored(row.created_at),
+            updated_at=from_stored(row.updated_at),
         )
         for row in kept
     ]

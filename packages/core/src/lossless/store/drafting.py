@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,6 +15,7 @@ from lossless.store.append import Draft
 from lossless.store.contents import Said, participant
 from lossless.store.digests import blob_digest
 from lossless.store.keys import checked_name
+from lossless.store.times import now, to_stored
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 
@@ -96,8 +96,7 @@ class Drafter:
         Raises:
             MessageError: one of them is no message; ``index`` says which.
         """
-        now = time.time_ns() // 1_000_000
-        at = now if created_at is None else int(created_at.timestamp() * 1000)
+        at = now() if created_at is None else to_stored(created_at)
         drafts: list[Draft] = []
         for index, message in enumerate(given):
             try:
@@ -116,7 +115,7 @@ class Drafter:
         return drafts
 
     def _of_message(self, message: Message, known: Callable[[str], bool]) -> Draft:
-        at = int(message.created_at.timestamp() * 1000)
+        at = to_stored(message.created_at)
         said = Said(message.id, message.role, participant(message.payload), message.parts)
         return self._draft(said, message.format, message.data, at, known)
 

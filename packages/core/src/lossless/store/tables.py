@@ -3,7 +3,8 @@
 Everything but :class:`Head` is append-only; triggers made by the migrations enforce it. Every key is led by namespace and thread
 id, and ids are made here rather than by the database, so that the same tables work on a distributed PostgreSQL.
 
-Times are integers: milliseconds since the epoch, UTC. Digests are 32 bytes (see ``lossless.store.digests``).
+Times are integers: microseconds since the epoch, UTC (see ``lossless.store.times``). Digests are 32 bytes (see
+``lossless.store.digests``).
 """
 
 from __future__ import annotations

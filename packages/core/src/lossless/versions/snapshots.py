@@ -16,8 +16,8 @@ from lossless.dag.view import ViewStore
 from lossless.errors import ExistsError
 from lossless.store.drafting import DEFAULT_FORMAT
 from lossless.store.keys import ThreadKey, checked_name
-from lossless.store.read import from_milliseconds
 from lossless.store.tables import SnapshotRow
+from lossless.store.times import from_stored
 
 __all__ = ["Snapshot", "describe_snapshot", "find_snapshot", "list_snapshots", "take_snapshot"]
 
@@ -134,5 +134,5 @@ def _snapshot(row: Any) -> Snapshot:
         tokens=row["tokens"],
         parent=row["parent"],
         view=bytes(row["view"]).hex(),
-        created_at=from_milliseconds(row["created_at"]),
+        created_at=from_stored(row["created_at"]),
     )
