@@ -58,3 +58,10 @@ def test_a_json_document_gives_the_text_back_in_every_encoding(encoding: str, te
 
 def test_numbers_have_spaces_between_thousands() -> None:
     assert [number(value) for value in (0, 999, 1_000, 1_234_567)] == ["0", "999", "1 000", "1 234 567"]
+
+
+def test_a_url_is_shown_without_its_password() -> None:
+    from lossless.cli.opening import shown_url
+
+    assert "secret" not in shown_url("postgresql+psycopg://me:secret@localhost/db")
+    assert shown_url("sqlite:///agent.db") == "sqlite:///agent.db"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lossless.cli.opening import shown_url
 from lossless.cli.options import AsJson, NamespaceOption
 from lossless.cli.output import console, number, pairs, say, styled, visible, write_json
 
@@ -153,7 +154,7 @@ def _free_name(engine: Engine, wanted: str) -> str:
 
 def _commands(url: str, namespace: str, thread_id: str, session: Session, last: Moment, found: Answer | None) -> list[str]:
     """Give what to try next, ready to be pasted into a shell."""
-    options = ["--url", url] + (["--namespace", namespace] if namespace != "default" else [])
+    options = ["--url", shown_url(url)] + (["--namespace", namespace] if namespace != "default" else [])
     tries = [["context", thread_id, "--window", str(session.window)]]
     if found is not None and found.hit is not None:
         tries.append(["grep", "--thread", thread_id, *options, "--", found.question.pattern])
@@ -170,7 +171,7 @@ def _print_opening(out: Console, session: Session, url: str) -> None:
     out.print(styled(("Lossless demo", "bold"), f": {session.about}"))
     for note in session.notes:
         out.print(styled(note))
-    out.print(styled((f"database {url}", "dim")), soft_wrap=True)
+    out.print(styled((f"database {shown_url(url)}", "dim")), soft_wrap=True)
     out.print()
 
 
@@ -248,7 +249,7 @@ def _facts(outcome: _Outcome) -> dict[str, Any]:
         }
     return {
         "ok": all(proof.ok for proof in outcome.proofs),
-        "url": outcome.url,
+        "url": shown_url(outcome.url),
         "thread": outcome.thread_id,
         "session": outcome.session.about,
         "notes": list(outcome.session.notes),

@@ -12,7 +12,7 @@ from lossless.errors import ConfigError, NotFoundError
 if TYPE_CHECKING:
     from lossless import Engine, Thread, ThreadInfo
 
-__all__ = ["DEFAULT_WINDOW", "existing_thread", "opened", "thread_info", "window_or_default"]
+__all__ = ["DEFAULT_WINDOW", "existing_thread", "opened", "shown_url", "thread_info", "window_or_default"]
 
 DEFAULT_WINDOW = 200_000
 """Tokens of the window where neither window nor model is named."""
@@ -45,6 +45,13 @@ def opened(
             raise ConfigError(f"the model {model!r} is not known", hint="give --window as well")
     with Engine(url, namespace=namespace, window=window, model=model, create=create, background=False) as engine:
         yield engine
+
+
+def shown_url(url: str) -> str:
+    """Give a URL as it may be shown: without the password."""
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).render_as_string(hide_password=True) if "@" in url else url
 
 
 def window_or_default(window: int | None, model: str | None) -> int | None:
