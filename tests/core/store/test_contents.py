@@ -55,6 +55,28 @@ def test_an_invented_answer_does_not_count() -> None:
     )
 
 
+def test_a_tool_that_answered_with_nothing_is_known_by_what_is_shown_instead() -> None:
+    call, nothing = Call("c1", "look", "{}"), Result("c1", (Text(" "),))
+    turns = [Turn("user", (Text("Go"),), "m_0"), Turn("assistant", (call,), "m_1"), Turn("tool", (nothing,), "m_2")]
+    shown = repair(turns, ANTHROPIC).turns
+    assert shown[2].parts != turns[2].parts
+    stored = contents([Said(each.origin, each.role, None, each.parts) for each in turns])
+    given_ = contents([Said(None, each.role, None, each.parts) for each in shown])
+    assert [one.key for one in stored] == [one.key for one in given_]
+    assert all(map(says_the_same, stored, given_))
+
+
+def test_a_system_message_that_was_shown_as_a_note_is_known() -> None:
+    turns = [
+        Turn("user", (Text("Go"),), "m_0"),
+        Turn("assistant", (Text("Ok"),), "m_1"),
+        Turn("system", (Text("Be\nkind."),), "m_2"),
+    ]
+    shown = repair(turns, ANTHROPIC).turns
+    assert [each.role for each in shown] == ["user", "assistant", "user"]
+    assert keys(*(said(*each.parts, role=each.role) for each in shown)) == keys(*(said(*t.parts, role=t.role) for t in turns))
+
+
 @pytest.mark.parametrize(
     ("stored", "shown", "expected"),
     [

@@ -20,6 +20,9 @@ from lossless.store.read import facts_of, seqs_of, unit_partners
 
 __all__ = ["Ingested", "delete", "ingest", "sync", "undo"]
 
+_RECENT_VIEWS = 4
+"""A context that comes back was rendered from one of so many: the thread may have been compacted meanwhile."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
@@ -66,9 +69,11 @@ def sync(
     """Store what is new in a transcript: messages with ids by them, others by content and order; ``refs`` are of the new ones."""
     new: Sequence[Draft] = [draft for draft in drafts if not draft.injected]
     # What is new is found out under the lock, or two who bring the same transcript would both store it.
-    head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
+    if lock_head(connection, key) is None:
+        create_thread(connection, key, views, format=format, now=now)
     if any(draft.id is None for draft in new):
-        new = new_drafts(connection, key, views.load(connection, key.namespace, head.view), new, read)
+        recent = [views.load(connection, key.namespace, move.view) for move in moves(connection, key, limit=_RECENT_VIEWS)]
+        new = new_drafts(connection, key, recent, new, read)
     done = ingest(connection, key, views, new, remake, format=format, now=now)
     first_new = done.next_seq - done.added
     return replace(done, refs=tuple(ref for ref in done.refs if ref.seq >= first_new))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection
 
 from lossless.dag.aligning import count_known, overlap
+from lossless.dag.segments import Raw
 from lossless.dag.view import View
 from lossless.messages.model import Message
 from lossless.store.append import Draft
@@ -25,35 +26,57 @@ ReadMessages = Callable[[Connection, ThreadKey, Sequence[int]], list[Message]]
 
 _WITHOUT_CONTENT = 64
 """So many of the newest messages may say nothing that counts, such as answers to calls that never were."""
+_CERTAIN = 2
+"""Messages that must overlap before their bytes alone are believed: a single one may say "yes" here and there."""
 _SYSTEM = ("system", "developer")
 
 
-def new_drafts(connection: Connection, key: ThreadKey, view: View, drafts: Sequence[Draft], read: ReadMessages) -> list[Draft]:
+def new_drafts(
+    connection: Connection, key: ThreadKey, views: Sequence[View], drafts: Sequence[Draft], read: ReadMessages
+) -> list[Draft]:
     """Give the drafts that are new to a thread.
 
     System messages at the start are compared apart: a context that came back has them right before its newest messages, and an
     application may have changed them.
+
+    Args:
+        connection: a connection that sees the thread.
+        key: the thread.
+        views: its view, and those before it that a context that comes back may have been rendered from, newest first.
+        drafts: a transcript, in order.
+        read: reads messages.
     """
-    stored = visible_messages(connection, key, [(gone.start, gone.stop) for gone in view.hidden()])
+    stored = visible_messages(connection, key, [(gone.start, gone.stop) for gone in views[0].hidden()])
     digests = [digest for _seq, digest in stored]
     given = [draft.digest for draft in drafts]
-    if known := overlap(digests, given):
-        return list(drafts[known:])
     lead = next((n for n, draft in enumerate(drafts) if draft.role not in _SYSTEM), len(drafts))
+    known = overlap(digests, given)
+    if known > lead or known == len(drafts):
+        return list(drafts[known:])
     pinned = count_known(digests, given[:lead])
-    if known := overlap(digests, given[lead:]):
-        return [*drafts[pinned:lead], *drafts[lead + known :]]
-    seqs = [seq for seq, _digest in stored]
-    if known := _same_contents(connection, key, seqs, drafts[lead:], read):
-        pinned = pinned or _same_start(connection, key, seqs, drafts[:lead], read)
+    known = overlap(digests, given[lead:])
+    if known < _CERTAIN and lead + known < len(drafts):
+        seqs = [seq for seq, _digest in stored]
+        shown = [*({seq for seq in seqs if _stands(view, seq)} for view in views), set(seqs)]
+        found = (_same_contents(connection, key, [seq for seq in seqs if seq in each], drafts[lead:], read) for each in shown)
+        known = max(known, next(filter(None, found), 0))
+        pinned = pinned or (_same_start(connection, key, seqs, drafts[:lead], read) if known else 0)
+    if known:
         return [*drafts[pinned:lead], *drafts[lead + known :]]
     return list(drafts[count_known(digests, given) :])
+
+
+def _stands(view: View, seq: int) -> bool:
+    """Tell whether a message stands in a view as itself."""
+    if seq >= view.tail.first:
+        return True
+    return any(isinstance(segment, Raw) and segment.first <= seq <= segment.last for segment in view.segments)
 
 
 def _same_contents(
     connection: Connection, key: ThreadKey, stored: Sequence[int], drafts: Sequence[Draft], read: ReadMessages
 ) -> int:
-    """Count the drafts at the front whose contents are the thread's newest ones."""
+    """Count the drafts at the front whose contents are the newest ones of those that are stored."""
     given = contents([draft.said for draft in drafts])
     if not given:
         return 0

@@ -283,11 +283,12 @@ def _derived_id(
 ) -> str:
     """Derive an id from the place; a caller who gave such an id to another message gets the next free variant."""
     candidate, variant = f"m_{seq}", 1
-    while candidate in known or candidate in given or (variant > 1 and _is_stored(connection, key, candidate)):
+    while candidate in known or candidate in given or (variant > 1 and _is_stored(connection, key, seq, candidate)):
         variant += 1
         candidate = f"m_{seq}.{variant}"
     return candidate
 
 
-def _is_stored(connection: Connection, key: ThreadKey, id: str) -> bool:
-    return bool(_BY_ID.all(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "id": id}))
+def _is_stored(connection: Connection, key: ThreadKey, before: int, id: str) -> bool:
+    within = ({"namespace": key.namespace, "thread_id": part, "first": a, "last": z} for part, a, z in key.ranges(1, before))
+    return any(_BY_ID.all(connection, {**each, "id": id}) for each in within)

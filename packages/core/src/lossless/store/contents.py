@@ -17,10 +17,12 @@ from typing import Any
 from lossless.messages.parts import Call, Media, Opaque, Part, Reasoning, Result, Text
 from lossless.messages.units import is_blank
 
-__all__ = ["Content", "Said", "contents", "participant", "says_the_same", "shortened_line"]
+__all__ = ["Content", "Said", "contents", "is_invented", "participant", "says_the_same", "shortened_line"]
 
 _SHORTENED = re.compile(r'^\[(?:shortened|trimmed) [^\n]*sha256:([0-9a-f]{12})… · lcm_expand\("([^"\n]*)"\)\]$', re.MULTILINE)
-_NOT_EXECUTED = "[not executed:"
+_NOT_EXECUTED = "[not executed: the call was interrupted, and no result of it was recorded]"
+_NO_OUTPUT = "(no output)"
+_SYSTEM_NOTE = re.compile(r"\[system note from the application, not from the user\]\n(.*)\n\[end of system note\]", re.DOTALL)
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 _NUMBERED = re.compile(r"_\d+")
 
@@ -70,7 +72,7 @@ def contents(messages: Sequence[Said]) -> list[Content]:
         for part in message.parts:
             if isinstance(part, Result):
                 slot = asked.pop(part.call_id, None)
-                if slot is not None and not part.text.startswith(_NOT_EXECUTED):
+                if slot is not None and not is_invented(part):
                     slot.append(_result(part, position, message))
             elif isinstance(part, Call):
                 asked[part.id] = [_call(part, position, message)]
@@ -78,6 +80,11 @@ def contents(messages: Sequence[Said]) -> list[Content]:
             elif not isinstance(part, Reasoning) and not (isinstance(part, Text) and is_blank(part.text)):
                 slots.append([_other(part, position, message)])
     return [content for slot in slots for content in slot]
+
+
+def is_invented(result: Result) -> bool:
+    """Tell whether a result is the line that is shown where a call was never answered."""
+    return result.text == _NOT_EXECUTED
 
 
 def says_the_same(stored: Content, given: Content) -> bool:
@@ -91,11 +98,14 @@ def says_the_same(stored: Content, given: Content) -> bool:
 
 
 def _other(part: Text | Media | Opaque, position: int, message: Said) -> Content:
+    role = "system" if message.role == "developer" else message.role
     if isinstance(part, Text):
-        short, shortened = _text(part.text)
-        return Content(("text", message.role, message.name, short), position, message.id, part.text, shortened)
+        note = _SYSTEM_NOTE.fullmatch(part.text) if role == "user" else None
+        text, role = (note.group(1), "system") if note is not None else (part.text, role)
+        short, shortened = _text(text)
+        return Content(("text", role, message.name, short), position, message.id, text, shortened)
     text = _media(part) if isinstance(part, Media) else part.text
-    return Content(("block", message.role, _short(text)), position, message.id, text)
+    return Content(("block", role, _short(text)), position, message.id, text)
 
 
 def _call(call: Call, position: int, message: Said) -> Content:
@@ -104,9 +114,10 @@ def _call(call: Call, position: int, message: Said) -> Content:
 
 
 def _result(result: Result, position: int, message: Said) -> Content:
-    short, shortened = _text(result.text)
+    text = "" if is_blank(result.text) or result.text == _NO_OUTPUT else result.text
+    short, shortened = _text(text)
     media = "".join(f"{_media(part)}\0" for part in result.parts if isinstance(part, Media))
-    return Content(("result", short), position, message.id, media + result.text, shortened, result.call_id)
+    return Content(("result", short), position, message.id, media + text, shortened, result.call_id)
 
 
 def _text(text: str) -> tuple[str, tuple[str, str, str] | None]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from lossless.errors import MessageError
 from lossless.messages import Format, Message, encode, is_request, looks_anthropic, searchable, shape_of
-from lossless.messages.parts import Text
+from lossless.messages.parts import Part, Result, Text
 from lossless.store.analyzer import analyze
 from lossless.store.append import Draft
-from lossless.store.contents import Said, participant
+from lossless.store.contents import Said, is_invented, participant
 from lossless.store.digests import blob_digest
 from lossless.store.keys import checked_name
 from lossless.store.times import now, to_stored
@@ -146,11 +146,15 @@ class Drafter:
 
     def _own_words(self, said: Said, known: Callable[[str], bool]) -> Said:
         """Leave out what the engine itself wrote and got back."""
-        if said.role != "user":
+        if said.role not in ("user", "tool"):
             return said
-        parts = said.parts
-        own = [part for part in parts if not (isinstance(part, Text) and self._is_engines_own(part.text, known))]
-        return said if len(own) == len(parts) else replace(said, parts=own)
+        own = [part for part in said.parts if not self._is_own(part, said.role, known)]
+        return said if len(own) == len(said.parts) else replace(said, parts=own)
+
+    def _is_own(self, part: Part, role: str, known: Callable[[str], bool]) -> bool:
+        if isinstance(part, Text):
+            return role == "user" and self._is_engines_own(part.text, known)
+        return isinstance(part, Result) and is_invented(part)
 
 
 def _own_format(message: Mapping[str, Any], format: str) -> str:
