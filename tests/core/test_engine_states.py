@@ -208,6 +208,21 @@ class Threads(RuleBasedStateMachine):
         assert len(self.ledger.entries) == before + new
 
     @precondition(lambda self: self.ledger.visible())
+    @rule(text=TEXTS, view=st.sampled_from(VIEWS[:2]))
+    def bring_a_context_back(self, text: str, view: tuple[str, str]) -> None:
+        profile, format = view
+        shown = self.thread.context(profile=profile, format=format).messages
+        new = {"role": "user", "content": self.marked(text)}
+        before = len(self.ledger.entries)
+        refs = self.thread.sync([*shown, new], format=format)
+        assert self.thread.wait(60)
+        for ref in refs:
+            self.ledger.add(ref.id, ref.seq, self.thread.expand(ref.id)[0].payload)
+        added = [entry.payload for entry in self.ledger.entries[before:]]
+        assert new in added
+        assert all(payload in [*shown, new] for payload in added)
+
+    @precondition(lambda self: self.ledger.visible())
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         ids = [entry.id for entry in self.ledger.visible()]
