@@ -69,7 +69,8 @@ def targets(tokens: int, depth: int, frame: int, soft: int) -> Targets:
     ceiling = LEAF_TARGET if depth == 0 else min(CONDENSED_TARGET, max(LAST_TARGET // 2, soft // 8))
     room = max(1, tokens - frame - 1)
     normal = max(1, min(ceiling, int(TARGET_SHARE * tokens), room))
-    return Targets(normal, max(1, normal // 2), max(1, min(LAST_TARGET - frame, room)))
+    # The last one, too, must save something to speak of: where a model failed, it is not condensed until it is made again.
+    return Targets(normal, max(1, normal // 2), max(1, min(LAST_TARGET - frame, normal)))
 
 
 def escalate(
