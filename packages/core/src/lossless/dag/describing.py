@@ -33,16 +33,17 @@ def expand(
     Raises:
         NotFoundError: there is no such id in the thread.
     """
+    start = max(0, offset)
+    stop = None if limit is None else start + max(0, limit)
     message = reader.by_id(connection, key, id)
-    if message is not None:
-        seqs = [message.seq]
-    else:
-        seqs = _under(connection, key, id)
+    if message is None:
+        _must_be_summary(connection, key, id)
+        if not sources_only:
+            return reader.by_seq(connection, key, messages_under(connection, key, id, start=start, stop=stop))
+    seqs = [message.seq] if message is not None else messages_under(connection, key, id)
     if sources_only:
         roles = {fact.seq: fact.role for fact in facts_of(connection, key, seqs) if not fact.injected}
         seqs = [seq for seq in seqs if roles.get(seq) in _SOURCE_ROLES]
-    start = max(0, offset)
-    stop = None if limit is None else start + max(0, limit)
     return reader.by_seq(connection, key, seqs[start:stop])
 
 
@@ -73,7 +74,7 @@ def describe(connection: Connection, key: ThreadKey, reader: MessageReader, id: 
             "completeness": None,
             "degraded": False,
         }
-    _under(connection, key, id, check_only=True)
+    _must_be_summary(connection, key, id)
     summary = load_summaries(connection, key, [id])[id]
     return {
         "kind": "summary",
@@ -99,14 +100,13 @@ def describe(connection: Connection, key: ThreadKey, reader: MessageReader, id: 
     }
 
 
-def _under(connection: Connection, key: ThreadKey, id: str, *, check_only: bool = False) -> list[int]:
+def _must_be_summary(connection: Connection, key: ThreadKey, id: str) -> None:
     try:
         load_summaries(connection, key, [id])
     except NotFoundError:
         raise NotFoundError(
             f"there is no message or summary {id} in thread {key.thread_id}", hint="see the items of context()"
         ) from None
-    return [] if check_only else messages_under(connection, key, id)
 
 
 def _source_ids(connection: Connection, key: ThreadKey, id: str) -> list[str]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, select
 
@@ -178,17 +178,46 @@ def parents_of(connection: Connection, key: ThreadKey, id: str) -> tuple[str, ..
     return tuple(row.summary_id for row in _in_lineage(_PARENTS, connection, key, child_id=id))
 
 
-def messages_under(connection: Connection, key: ThreadKey, id: str) -> list[int]:
-    """Give the seqs of all messages under a summary, in order, however deep they are."""
+def messages_under(connection: Connection, key: ThreadKey, id: str, *, start: int = 0, stop: int | None = None) -> list[int]:
+    """Give the seqs of the messages under a summary, in order, however deep they are.
+
+    Args:
+        connection: a connection that sees the summary.
+        key: the thread.
+        id: of the summary.
+        start: how many messages to leave out; summaries that stand for no others are not opened.
+        stop: where to end, counted as ``start``; None: at the last.
+    """
     found: list[int] = []
-    waiting: list[int | str] = [id]
-    while waiting:
-        source = waiting.pop()
+    place = 0
+    waiting: list[_Under] = [_Under(id, home(connection, key, id), None)]
+    while waiting and (stop is None or place < stop):
+        source, thread_id, messages = waiting.pop()
         if isinstance(source, int):
-            found.append(source)
+            if place >= start:
+                found.append(source)
+            place += 1
+        elif messages is not None and place + messages <= start:
+            place += messages
         else:
-            waiting.extend(reversed(sources_of(connection, key, source)))
+            waiting.extend(reversed(_right_under(connection, key, source, thread_id)))
     return found
+
+
+class _Under(NamedTuple):
+    """A source of a summary: a message's seq, or a summary's id with the thread that stores it and how many messages it has."""
+
+    source: int | str
+    thread_id: str
+    messages: int | None
+
+
+def _right_under(connection: Connection, key: ThreadKey, id: str, thread_id: str) -> list[_Under]:
+    wanted = {"namespace": key.namespace, "thread_id": thread_id, "summary_id": id}
+    found = [(row.ordinal, _Under(row.seq, thread_id, 1)) for row in _OWN_MESSAGES.all(connection, wanted)]
+    for row in _SIZED_CHILDREN.all(connection, wanted):
+        found.append((row.ordinal, _Under(row.child_id, row.source_thread, row.messages)))
+    return [under for _ordinal, under in sorted(found, key=lambda pair: pair[0])]
 
 
 def directly_over(connection: Connection, key: ThreadKey, seq: int) -> tuple[str, ...]:
@@ -243,6 +272,16 @@ _OWN_MESSAGES = Prepared(
 )
 _OWN_CHILDREN = Prepared(
     select(_CHILDREN.c.ordinal, _CHILDREN.c.child_id).where(_of(_CHILDREN), _CHILDREN.c.summary_id == bindparam("summary_id"))
+)
+_SIZED_CHILDREN = Prepared(
+    select(_CHILDREN.c.ordinal, _CHILDREN.c.child_id, _CHILDREN.c.source_thread, _SUMMARY.c.messages)
+    .join(
+        _SUMMARY,
+        (_SUMMARY.c.namespace == _CHILDREN.c.namespace)
+        & (_SUMMARY.c.thread_id == _CHILDREN.c.source_thread)
+        & (_SUMMARY.c.id == _CHILDREN.c.child_id),
+    )
+    .where(_of(_CHILDREN), _CHILDREN.c.summary_id == bindparam("summary_id"))
 )
 _PARENTS = Prepared(
     select(_CHILDREN.c.summary_id)
