@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect
@@ -22,6 +23,9 @@ _MIGRATION_LOCK = 0x6C6F73736C657373  # "lossless"
 def is_current(connection: Connection) -> bool:
     """Tell whether the schema is the newest one, so that nothing has to be written."""
     return _current_revision(connection) == HEAD_REVISION
+
+
+_MIGRATING = threading.Lock()  # Alembic's operations go through module globals, one migration at a time
 
 
 def prepare_schema(connection: Connection) -> None:
@@ -67,4 +71,5 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _MIGRATING:
+        command.upgrade(config, "head")

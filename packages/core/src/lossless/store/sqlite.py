@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -49,6 +50,19 @@ def open_sqlite(url: URL, *, durability: Durability, create: bool) -> SqliteData
         database.close()
         raise
     return database
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch a database to its write-ahead log; while somebody else does, SQLite says "locked" at once, whatever the timeout."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 class _Ticket(Generic[T]):
@@ -251,8 +265,9 @@ class SqliteDatabase(Database):
         @event.listens_for(engine, "connect")
         def _configure(connection: sqlite3.Connection, _record: object) -> None:
             connection.isolation_level = None
+            _use_write_ahead_log(connection)
             # Triggers must fire, too, for rows that a REPLACE removes.
-            safe = ("journal_mode=WAL", f"synchronous={synchronous}", "foreign_keys=ON", "recursive_triggers=ON")
+            safe = (f"synchronous={synchronous}", "foreign_keys=ON", "recursive_triggers=ON")
             for pragma in (*safe, "cache_size=-16000"):
                 connection.execute(f"PRAGMA {pragma}")
 
