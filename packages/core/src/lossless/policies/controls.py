@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Blank", "Lossy", "Pointer"]
 
 
-class _Control:
+class _Control(ABC):
     """What the controls share: they write a text that does not depend on the items, and the witness judges it."""
 
     name = ""
@@ -44,12 +45,13 @@ class _Control:
         ids = [name for note in notes for name in expandable(note.text)] + [item.message_id for item in items]
         return self._note(self._condensed(notes, total, ids), items, max(0, total - len(items)), budget_tokens)
 
+    @abstractmethod
     def _forms(self, sources: Sequence[Source], total: int, ids: Sequence[str]) -> list[str]:
         """Give the texts it may write, the best first; the first that fits is written."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _condensed(self, notes: Sequence[Note], total: int, ids: Sequence[str]) -> list[str]:
-        raise NotImplementedError
+        """Give the texts it may write from older notes, in the same way."""
 
     def _note(self, forms: Sequence[str], items: Sequence[SourceItem], left_out: int, budget: int) -> Note:
         text = next((form for form in forms if self._counter.count(form) <= budget), "") if budget > 0 else ""
