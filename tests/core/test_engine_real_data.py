@@ -42,11 +42,15 @@ def check(context: ActiveContext, profile: str) -> None:
 def live(thread: Thread, count: int, *, check_every: int, wait_every: int | None = None) -> list[int]:
     """Append all turns, looking at the context as an agent would; give its tokens after each turn."""
     tokens: list[int] = []
+    shown, generation = [], -1
     for number, turn in enumerate(turns(count)):
         thread.append(turn)
-        context = thread.context()
+        before, (context, after) = generation, _settled(thread)
         tokens.append(context.tokens)
         assert context.tokens <= context.budget
+        if before == after and context.represented == context.total:  # prompt caches stay warm between edits
+            assert context.messages[: len(shown)] == shown
+        shown, generation = context.messages, after
         if number % check_every == 0:
             check(context, "openai")
             check(thread.context(format="anthropic"), "anthropic")
@@ -54,6 +58,15 @@ def live(thread: Thread, count: int, *, check_every: int, wait_every: int | None
             assert thread.wait(60)
     assert thread.wait(60)
     return tokens
+
+
+def _settled(thread: Thread) -> tuple[ActiveContext, int]:
+    """Give a context and the generation of the view that it was rendered from; compaction may swap views in between."""
+    while True:
+        before = thread.views(limit=1)[0].generation
+        context = thread.context()
+        if thread.views(limit=1)[0].generation == before:
+            return context, before
 
 
 def check_nothing_lost(thread: Thread, count: int) -> None:
