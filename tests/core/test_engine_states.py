@@ -317,4 +317,4 @@ def _postgres_for_states(postgres: Server) -> Iterator[None]:
         yield
 
 
-TestAnyLongSequenceOfOperations = pytest.mark.slow(LongThreads.TestCase)
+TestAnyLongSequenceOfOperations = pytest.mark.slow(pytest.mark.timeout(3_600)(LongThreads.TestCase))
