@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from benchmarks.data import conversation
 from benchmarks.harness import Benchmark, Options, Reach, Row, clock, median
-from lossless import Engine
+from lossless import Engine, Thread
 
 __all__ = ["BENCHMARK"]
 
 _WINDOW = 4_000_000
+_NAMES = ("context", "loop", "plain", "cpu", "named")
 
 
 def run(options: Options, folder: Path) -> list[Row]:
     """Measure at two lengths of history, both far below soft."""
     lengths = options.pick(tiny=(10, 40), usual=(100, 5_000))
-    found = {length: _measure(options, folder / f"{length}.db", length) for length in lengths}
+    found = _measure(options, folder, lengths)
     short, long = found[lengths[0]], found[lengths[-1]]
     rows = [
         Row(
@@ -53,32 +56,42 @@ def run(options: Options, folder: Path) -> list[Row]:
     return rows
 
 
-def _measure(options: Options, path: Path, length: int) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {"context": [], "loop": [], "plain": [], "cpu": [], "named": []}
+def _measure(options: Options, folder: Path, lengths: Sequence[int]) -> dict[int, dict[str, list[float]]]:
+    """Measure at every length in turn, message by message, so that all meet the same noise."""
+    found: dict[int, dict[str, list[float]]] = {length: {name: [] for name in _NAMES} for length in lengths}
     appends, contexts = options.pick(tiny=4, usual=400), options.pick(tiny=2, usual=40)
-    messages: list[dict[str, Any]] = conversation(length + 2 * appends)
-    with Engine(f"sqlite:///{path}", window=_WINDOW, load_plugins=False) as engine:
-        thread = engine.thread("below")
-        thread.append(messages[:length])
-        shown = thread.context()
-        assert shown.represented == length
-        assert all(item.kind == "message" for item in shown.items)
+    with ExitStack() as stack:
+        threads: dict[int, Thread] = {}
+        for length in lengths:
+            url = f"sqlite:///{folder / f'{length}.db'}"
+            threads[length] = stack.enter_context(Engine(url, window=_WINDOW, load_plugins=False)).thread("below")
+            threads[length].append(conversation(length))
+            shown = threads[length].context()
+            assert shown.represented == length
+            assert all(item.kind == "message" for item in shown.items)
         for _round in range(contexts):
-            with clock() as spent:
-                thread.context()
-            found["context"].append(spent.thread)
-        for number, message in enumerate(messages[length:]):
-            name, compact = ("loop", True) if number % 2 else ("plain", False)
-            with clock() as spent:
-                thread.append(message, compact=compact)
-            found[name].append(spent.wall)
-            if compact:
-                found["cpu"].append(spent.thread)
-        for number, message in enumerate(conversation(appends, seed=1)):
-            with clock() as spent:
-                thread.append({**message, "id": f"own-{number}"})
-            found["named"].append(spent.thread)
+            for length, thread in threads.items():
+                with clock() as spent:
+                    thread.context()
+                found[length]["context"].append(spent.thread)
+        for number, message in enumerate(conversation(2 * appends, seed=1)):
+            for length, thread in threads.items():
+                _append(thread, message, number, found[length])
     return found
+
+
+def _append(thread: Thread, message: dict[str, Any], number: int, found: dict[str, list[float]]) -> None:
+    """Append with the control loop and without it in turn, then once more with an id."""
+    name, compact = ("loop", True) if number % 2 else ("plain", False)
+    with clock() as spent:
+        thread.append(message, compact=compact)
+    found[name].append(spent.wall)
+    if compact:
+        found["cpu"].append(spent.thread)
+        named = {**message, "id": f"own-{number}"}
+        with clock() as spent:
+            thread.append(named)
+        found["named"].append(spent.thread)
 
 
 BENCHMARK = Benchmark(name="context-below-soft", title="Below soft", run=run)
