@@ -36,7 +36,7 @@ def _finish_on_sqlite() -> None:
                 f"CREATE TRIGGER lossless_{table}_no_{verb.lower()} BEFORE {verb} ON lossless_{table} "
                 f"BEGIN SELECT RAISE(ABORT, 'lossless_{table} is append-only'); END"
             )
-    op.execute("CREATE VIRTUAL TABLE lossless_search USING fts5(scope, body, content='', detail=full, tokenize='ascii')")
+    op.execute("CREATE VIRTUAL TABLE lossless_search USING fts5(body, scope, content='', detail=full, tokenize='ascii')")
 
 
 def _finish_on_postgres() -> None:
