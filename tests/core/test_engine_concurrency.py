@@ -6,7 +6,7 @@ import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
 from lossless import Engine
-from lossless_children import append_all, append_until_killed, message
+from lossless_children import append_all, append_until_killed, message, take_snapshots
 
 SAID = " and so on, word after word, until there is enough of it to be compacted some day" * 3
 
@@ -118,3 +118,25 @@ def test_equal_contents_stored_by_many_in_any_order_do_not_stop_each_other(url: 
             list(pool.map(store, range(10)))
         assert engine.verify().ok
         assert len(engine.grep("shared content 7").items) == 10
+
+
+def test_processes_that_take_snapshots_of_one_thread_take_them_all(url: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    gate = context.Barrier(3)
+    given = [(url, "shared", f"process {number}", 50, gate) for number in range(3)]
+    processes = [context.Process(target=take_snapshots, args=arguments) for arguments in given]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+        assert process.exitcode == 0
+    with Engine(url, load_plugins=False) as engine:
+        thread = engine.thread("shared")
+        snapshots = {snapshot.name: snapshot for snapshot in thread.snapshots()}
+        assert len(snapshots) == 150
+        for number in range(3):
+            seqs = [snapshots[f"process {number} {count}"].seq for count in range(50)]
+            assert seqs == sorted(set(seqs))
+        newest = max(snapshots.values(), key=lambda snapshot: snapshot.seq)
+        assert newest.seq == 150
+        assert engine.verify().ok

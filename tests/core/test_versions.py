@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lossless
-from lossless.errors import ExistsError, NotFoundError
+from lossless.errors import ExistsError, LosslessError, NotFoundError
 
 
 def say(text: str, id: str | None = None) -> dict[str, Any]:
@@ -320,3 +320,26 @@ def test_branches_may_be_branched_again_and_again(engine: lossless.Engine) -> No
         thread = thread.branch(thread_id=str(n))
     thread.append(say("end"))
     assert texts(thread) == ["start", "end"]
+
+
+def test_a_snapshot_can_not_hide_a_message_behind_its_name(engine: lossless.Engine) -> None:
+    main = engine.thread("main")
+    fill(main, 5)
+    main.append(say("the plan", id="plan"))
+    main.append(say("what came after"))
+    for taken in ("plan", "m_2", "m_900", "m_2.3", "sum_0123456789abcdef", "snap_0123"):
+        with pytest.raises(LosslessError):
+            main.snapshot(taken)
+    assert main.snapshots() == []
+    assert len(main.branch(at="plan").messages()) == 6
+    assert main.describe("plan")["kind"] == "message"
+
+
+def test_a_snapshot_keeps_its_name_when_a_message_of_that_id_comes_later(engine: lossless.Engine) -> None:
+    main = engine.thread("main")
+    fill(main, 3)
+    snapshot = main.snapshot("release")
+    main.append([say("later", id="release"), say("last")])
+    assert main.describe("release")["id"] == snapshot.id
+    assert len(main.branch(at="release").messages()) == 3
+    assert len(main.branch(at=4).messages()) == 4

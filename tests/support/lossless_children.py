@@ -14,7 +14,16 @@ from lossless.compaction.model import CompactionResult
 from lossless.store.sqlite import SqliteDatabase
 from lossless_scripts import honest
 
-__all__ = ["append_all", "append_until_killed", "children", "die_at_statement", "driver_of", "message", "opened"]
+__all__ = [
+    "append_all",
+    "append_until_killed",
+    "children",
+    "die_at_statement",
+    "driver_of",
+    "message",
+    "opened",
+    "take_snapshots",
+]
 
 
 def children() -> ForkServerContext:
@@ -52,6 +61,16 @@ def append_all(url: str, thread: str, name: str, count: int, gate: Any, options:
         handle = engine.thread(thread)
         for number in range(count):
             handle.append(message(name, number))
+
+
+def take_snapshots(url: str, thread: str, name: str, count: int, gate: Any) -> None:
+    """Append a message and take a snapshot, so many times, beginning when all children are ready."""
+    gate.wait(60)
+    with opened(url) as engine:
+        handle = engine.thread(thread)
+        for number in range(count):
+            handle.append(message(name, number))
+            handle.snapshot(f"{name} {number}")
 
 
 def append_until_killed(url: str, acknowledge: Any, start: int, background: bool) -> None:

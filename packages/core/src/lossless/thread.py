@@ -141,7 +141,8 @@ class Thread:
         """Freeze the thread's view under a name that never moves.
 
         Raises:
-            ExistsError: the thread has a snapshot of that name.
+            ExistsError: the thread has a snapshot of that name, or a message of that id.
+            MessageError: the name looks like an id that is made up, such as ``m_7``.
         """
         engine, key = self._engine, self._key
         return engine.database.write(

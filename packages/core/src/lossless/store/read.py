@@ -25,6 +25,7 @@ __all__ = [
     "MessageReader",
     "facts_between",
     "facts_of",
+    "known_seqs",
     "later_members",
     "newest_facts",
     "requests_before",
@@ -319,6 +320,15 @@ def seqs_of(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[
     Raises:
         NotFoundError: an id is not in the thread.
     """
+    found = known_seqs(connection, key, ids)
+    for id in ids:
+        if id not in found:
+            raise NotFoundError(f"there is no message {id} in thread {key.thread_id}", hint="list them with messages()")
+    return found
+
+
+def known_seqs(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, int]:
+    """Find the newest seq of each id that the thread has."""
     found: dict[str, int] = {}
     for id in ids:
         for thread_id, first, last in reversed(key.ranges(1, _ANY)):
@@ -327,9 +337,6 @@ def seqs_of(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[
             if row is not None:
                 found[id] = row.seq
                 break
-    for id in ids:
-        if id not in found:
-            raise NotFoundError(f"there is no message {id} in thread {key.thread_id}", hint="list them with messages()")
     return found
 
 
