@@ -13,7 +13,8 @@ from lossless.dag.heads import Head, moves, read_head
 from lossless.dag.lineage import find_key
 from lossless.dag.segments import Raw, Tail
 from lossless.dag.view import ViewStore
-from lossless.errors import LosslessError
+from lossless.errors import CorruptError, LosslessError
+from lossless.store.blobs import unpack
 from lossless.store.digests import EMPTY_CHAIN, blob_digest, chain_link, commitment
 from lossless.store.integrity import database_problems
 from lossless.store.keys import ThreadKey
@@ -94,10 +95,7 @@ def _message_problems(connection: Connection, key: ThreadKey, head: Head) -> Ite
             expected = row.seq
         expected += 1
         name = f"message {row.id} (seq {row.seq})"
-        if row.data is None:
-            yield f"{name} has lost its payload"
-        elif blob_digest(key.namespace, row.data) != row.digest or commitment(row.salt, row.data) != row.commitment:
-            yield f"{name} was changed: its payload does not match its digest"
+        yield from _payload_problems(key, row, name)
         total += row.tokens
         if total != row.total_tokens:
             yield f"{name} has another token sum than the messages up to it"
@@ -121,6 +119,19 @@ def _message_problems(connection: Connection, key: ThreadKey, head: Head) -> Ite
         yield "the head's counters don't match the messages"
 
 
+def _payload_problems(key: ThreadKey, row: Any, name: str) -> Iterator[str]:
+    if row.data is None:
+        yield f"{name} has lost its payload"
+        return
+    try:
+        data = unpack(row.codec, row.size, row.data)
+    except CorruptError as error:
+        yield f"{name} was changed: {error.message}"
+        return
+    if blob_digest(key.namespace, data) != row.digest or commitment(row.salt, data) != row.commitment:
+        yield f"{name} was changed: its payload does not match its digest"
+
+
 def _start(connection: Connection, key: ThreadKey) -> tuple[bytes, int, int]:
     """Give chain, token sum and seq that a thread's own messages begin with: a branch goes on from where it was cut."""
     if key.cut == 0:
@@ -134,7 +145,7 @@ def _start(connection: Connection, key: ThreadKey) -> tuple[bytes, int, int]:
 
 def _rows(connection: Connection, key: ThreadKey) -> Iterator[Any]:
     statement = (
-        select(_MESSAGE, _BLOB.c.data, _DOC.c.docid)
+        select(_MESSAGE, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data, _DOC.c.docid)
         .join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest), isouter=True)
         .join(
             _DOC,

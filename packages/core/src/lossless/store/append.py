@@ -16,9 +16,11 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
+from lossless.errors import CorruptError
 from lossless.messages.model import MessageRef
 from lossless.messages.payload import decode
 from lossless.messages.units import Shape, UnitTracker
+from lossless.store.blobs import unpack
 from lossless.store.contents import Said
 from lossless.store.digests import chain_link, commitment
 from lossless.store.index import index_of
@@ -42,6 +44,7 @@ class Draft:
     Attributes:
         id: as given, or None: then it is derived from the place.
         data: the encoded payload; ``digest`` addresses it within the namespace.
+        codec: how ``packed``, the bytes to be stored, was made of it (see ``lossless.store.blobs``).
         shape: its tool calls and results.
         terms: the tokens of the search analyzer, a space between.
         request: whether a person sent it.
@@ -53,6 +56,8 @@ class Draft:
     role: str
     format: str
     data: bytes
+    codec: str
+    packed: bytes
     digest: bytes
     tokens: int
     exact: bool
@@ -180,7 +185,13 @@ class _Batch:
 
 def _insert(connection: Connection, key: ThreadKey, rows: list[dict[str, Any]], drafts: list[Draft]) -> None:
     blobs: list[dict[str, Any]] = [
-        {"namespace": key.namespace, "digest": draft.digest, "size": len(draft.data), "codec": "raw", "data": draft.data}
+        {
+            "namespace": key.namespace,
+            "digest": draft.digest,
+            "size": len(draft.data),
+            "codec": draft.codec,
+            "data": draft.packed,
+        }
         for draft in drafts
     ]
     blobs.sort(key=lambda blob: blob["digest"])  # writers of the same contents wait for each other in one order
@@ -269,9 +280,16 @@ def _same(connection: Connection, key: ThreadKey, known: _Known, draft: Draft) -
         return False
     if known.digest == draft.digest:
         return True
-    statement = select(_BLOB.c.data).where(_BLOB.c.namespace == key.namespace, _BLOB.c.digest == known.digest)
+    statement = select(_BLOB.c.codec, _BLOB.c.size, _BLOB.c.data).where(
+        _BLOB.c.namespace == key.namespace, _BLOB.c.digest == known.digest
+    )
     row = connection.execute(statement).first()
-    return row is not None and len(row.data) == len(draft.data) and decode(row.data) == decode(draft.data)
+    if row is None or row.size != len(draft.data):
+        return False
+    try:
+        return bool(decode(unpack(row.codec, row.size, row.data)) == decode(draft.data))
+    except CorruptError:  # a damaged message keeps nobody from storing it again
+        return False
 
 
 def _looks_derived(id: str) -> bool:

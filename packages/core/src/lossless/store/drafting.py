@@ -12,6 +12,7 @@ from lossless.messages import Format, Message, encode, is_request, looks_anthrop
 from lossless.messages.parts import Part, Result, Text
 from lossless.store.analyzer import analyze
 from lossless.store.append import Draft
+from lossless.store.blobs import pack
 from lossless.store.contents import Said, is_invented, participant
 from lossless.store.digests import blob_digest
 from lossless.store.keys import checked_name
@@ -128,11 +129,14 @@ class Drafter:
 
     def _draft(self, said: Said, format: str, data: bytes, at: int, known: Callable[[str], bool]) -> Draft:
         own = self._own_words(said, known)
+        codec, packed = pack(data)
         return Draft(
             id=said.id,
             role=said.role,
             format=format,
             data=data,
+            codec=codec,
+            packed=packed,
             digest=blob_digest(self._namespace, data),
             tokens=count_parts(said.parts, self._counter, name=None if said.role == "tool" else said.name),
             exact=self._counter.exact,

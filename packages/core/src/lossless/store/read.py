@@ -14,6 +14,7 @@ from lossless.messages.formats import Format
 from lossless.messages.model import Message
 from lossless.messages.parts import Opaque, Part
 from lossless.messages.payload import decode
+from lossless.store.blobs import unpack
 from lossless.store.digests import blob_digest
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
@@ -55,6 +56,8 @@ _FULL = select(
     _MESSAGE.c.revises,
     _MESSAGE.c.injected,
     _MESSAGE.c.created_at,
+    _BLOB.c.codec,
+    _BLOB.c.size,
     _BLOB.c.data,
 ).join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest), isouter=True)
 
@@ -151,19 +154,15 @@ class MessageReader:
             return {seq: recent[key, seq] for seq in seqs if (key, seq) in recent}
 
     def _message(self, key: ThreadKey, row: Any, *, keep: bool = True) -> Message:
-        if row.data is None or blob_digest(key.namespace, row.data) != row.digest:
-            raise CorruptError(
-                f"message {row.id} (seq {row.seq}) of thread {key.owner(row.seq)} does not match its digest",
-                hint="run `lossless verify`; restore a backup to get it back",
-            )
+        data = _payload(key, row)
         message = Message(
             id=row.id,
             seq=row.seq,
             thread_id=key.owner(row.seq),
             role=row.role,
             format=row.format,
-            data=row.data,
-            parts=self._parts(row.format, row.data),
+            data=data,
+            parts=self._parts(row.format, data),
             tokens=row.tokens,
             exact=bool(row.exact),
             created_at=from_stored(row.created_at),
@@ -188,6 +187,22 @@ class MessageReader:
             while self._bytes > _CACHE_BYTES:
                 _, dropped = self._recent.popitem(last=False)
                 self._bytes -= _memory(dropped)
+
+
+def _payload(key: ThreadKey, row: Any) -> bytes:
+    """Give a message's verbatim payload.
+
+    Raises:
+        CorruptError: it is missing, can't be unpacked, or does not match its digest.
+    """
+    name = f"message {row.id} (seq {row.seq}) of thread {key.owner(row.seq)}"
+    try:
+        data = None if row.data is None else unpack(row.codec, row.size, row.data)
+    except CorruptError as error:
+        raise CorruptError(f"{name} is damaged: {error.message}", hint=error.hint) from None
+    if data is None or blob_digest(key.namespace, data) != row.digest:
+        raise CorruptError(f"{name} does not match its digest", hint="run `lossless verify`; restore a backup to get it back")
+    return data
 
 
 def _memory(message: Message) -> int:

@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 import regex
 from sqlalchemy import Connection, func, select
 
-from lossless.errors import QueryError
+from lossless.errors import CorruptError, QueryError
 from lossless.messages.model import Message
 from lossless.messages.parts import searchable
 from lossless.store.analyzer import And, Prefix, Term, analyze, parse_words, query_tokens
+from lossless.store.blobs import unpack
 from lossless.store.index import index_of
 from lossless.store.keys import Reach, ThreadKey
 from lossless.store.pages import Page, read_cursor, write_cursor
@@ -194,7 +195,7 @@ def _scan(
     scanned = 0
     for position, thread_id, seq, data in _newest_first(connection, reach, below):
         scanned += 1
-        if may_match is None or may_match(data):
+        if may_match is None or data is None or may_match(data):
             message = _message_at(connection, reader, reach, thread_id, seq)
             place = matches(message) if message is not None else None
             if message is not None and place is not None:
@@ -205,12 +206,12 @@ def _scan(
     return Page(hits, None, scanned)
 
 
-def _newest_first(connection: Connection, reach: Reach, below: int) -> Iterator[tuple[int, str, int, bytes]]:
+def _newest_first(connection: Connection, reach: Reach, below: int) -> Iterator[tuple[int, str, int, bytes | None]]:
     """Give (position, thread, seq, payload) by falling position: the seq within one thread, else the place in the index."""
     single = reach.threads is not None and len(reach.threads) == 1
     position = _DOC.c.seq if single else _DOC.c.docid
     statement = (
-        select(position.label("position"), _DOC.c.thread_id, _DOC.c.seq, _BLOB.c.data)
+        select(position.label("position"), _DOC.c.thread_id, _DOC.c.seq, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data)
         .join(
             _MESSAGE,
             (_MESSAGE.c.namespace == _DOC.c.namespace)
@@ -229,10 +230,18 @@ def _newest_first(connection: Connection, reach: Reach, below: int) -> Iterator[
     while True:
         rows = connection.execute(statement.where(position < below)).all()
         for row in rows:
-            yield row.position, row.thread_id, row.seq, row.data
+            yield row.position, row.thread_id, row.seq, _payload(row)
         if len(rows) < _BATCH:
             return
         below = rows[-1].position
+
+
+def _payload(row: Any) -> bytes | None:
+    """Give a payload, or None where it is damaged: whoever reads the message then says which one it is."""
+    try:
+        return unpack(row.codec, row.size, row.data)
+    except CorruptError:
+        return None
 
 
 def _size(connection: Connection, reach: Reach) -> int:

@@ -91,7 +91,10 @@ class ThreadRow(_Base, table=True):
 
 
 class BlobRow(_Base, table=True):
-    """Verbatim bytes, shared within a namespace by everything that holds the same content."""
+    """Verbatim bytes, shared within a namespace by everything that holds the same content.
+
+    ``data`` holds ``size`` bytes in the form that ``codec`` names (see ``lossless.store.blobs``).
+    """
 
     __tablename__ = "lossless_blob"
     __table_args__ = (_STRICT,)
