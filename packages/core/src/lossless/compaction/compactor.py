@@ -130,9 +130,7 @@ class Compactor:
                 prepared.out_of_effort = True
                 return
             over_hard = prepared.tokens() > limits.hard
-            # Less than half-way down from soft to target, the next compaction would come too soon.
-            pressure = over_hard or (excess is not None and excess > (limits.soft - limits.target) // 2)
-            block, sources = self._next_block(key, prepared, share, kept, excess, pressure)
+            block, sources = self._next_block(key, prepared, share, kept, excess, over_hard)
             if block is None or sources is None:
                 if over_hard and tail > 1:
                     # Under pressure the fresh tail yields from its old end before anything is exhausted.
@@ -161,7 +159,7 @@ class Compactor:
         limits: Limits,
         kept: Protected,
         excess: int | None,
-        pressure: bool,
+        over_hard: bool,
     ) -> tuple[Block | None, Sources | None]:
         head = prepared.head
         with self._database.read() as connection:
@@ -170,7 +168,7 @@ class Compactor:
                 elements,
                 limits=limits,
                 excess=excess,
-                pressure=pressure,
+                over_hard=over_hard,
                 is_refused=lambda block: (key, self._writer.span_key(block)) in self._refused,
             )
             if block is None:

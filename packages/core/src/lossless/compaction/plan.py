@@ -68,7 +68,7 @@ def decide(
     *,
     limits: Limits,
     excess: int | None,
-    pressure: bool,
+    over_hard: bool,
     is_refused: Callable[[Block], bool],
 ) -> Block | None:
     """Choose the block to compact next, or None if there is none.
@@ -77,7 +77,7 @@ def decide(
         elements: the view before the fresh tail, oldest first.
         limits: thresholds and chunk size.
         excess: tokens above the target; None: compact whatever can be.
-        pressure: whether so much is above the target that two summaries are enough to condense if there is nothing else.
+        over_hard: whether so much is there that even summaries of different depths are condensed if there is nothing else.
         is_refused: whether a block was tried and could not be made shorter.
     """
     summarised = sum(element.tokens for element in elements if isinstance(element, SummaryRef))
@@ -90,7 +90,8 @@ def decide(
         return leaf or condensed(FAN_IN)
     if summarised > limits.target // 2 and (block := condensed(FAN_IN)) is not None:
         return block
-    return leaf or condensed(FAN_IN) or (condensed(PRESSURE_FAN_IN) if pressure else None)
+    block = leaf or condensed(FAN_IN) or condensed(PRESSURE_FAN_IN)
+    return block or (_first(_neighbours(elements, limits.chunk), is_refused) if over_hard else None)
 
 
 def whole_units(facts: Sequence[Fact]) -> list[list[Fact]]:
@@ -154,6 +155,24 @@ def _condensable(elements: Sequence[Element], fan_in: int, chunk: int) -> Iterat
                 if _count(current) >= fan_in:
                     yield Block(_without_end(current))
                 current = []
+
+
+def _neighbours(elements: Sequence[Element], chunk: int) -> Iterator[Block]:
+    """Give blocks of two or more summaries of any depth, the newest first: the deepest ones, at the old end, stay as they are."""
+    blocks: list[Block] = []
+    current: list[SummaryRef | Source] = []
+    for element in [*elements, None]:
+        if isinstance(element, SummaryRef) and not element.degraded:
+            current.append(element)
+            if _tokens(current) <= 2 * chunk or _count(current) < PRESSURE_FAN_IN:
+                continue
+        elif isinstance(element, Run) and element.complete and element.tokens < MIN_BLOCK:
+            current.extend(_sources(element.facts))
+            continue
+        if _count(current) >= PRESSURE_FAN_IN:
+            blocks.append(Block(_without_end(current)))
+        current = []
+    return reversed(blocks)
 
 
 def _without_end(sources: Sequence[SummaryRef | Source]) -> tuple[SummaryRef | Source, ...]:

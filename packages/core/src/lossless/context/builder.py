@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlalchemy import Connection
 
 from lossless.context.budget import Limits
+from lossless.context.edits import after_edits
 from lossless.context.entries import SummaryCache
 from lossless.context.fitting import Chosen, everything, fit
 from lossless.context.model import ActiveContext
@@ -63,6 +64,7 @@ class ContextBuilder:
             key=key,
             view=view,
             next_seq=head.next_seq if head is not None else 1,
+            generation=head.generation if head is not None else 0,
             format=format,
             reader=self._reader,
             pieces=self._pieces,
@@ -89,8 +91,9 @@ class ContextBuilder:
     def _rendered(
         self, scene: Scene, chosen: Chosen, writer: Format, profile: Profile, address: bytes, limits: Limits | None
     ) -> ActiveContext:
-        fixed = repair([piece.turn for piece in chosen.pieces], profile)
-        counted = {id(piece.turn): piece.item.tokens for piece in chosen.pieces}
+        pieces, edits = after_edits(scene, chosen.pieces, chosen.edited)
+        fixed = repair([piece.turn for piece in pieces], profile)
+        counted = {id(piece.turn): piece.item.tokens for piece in pieces}
         tokens = sum(
             counted[id(turn)] if id(turn) in counted else count_parts(turn.parts, self._counter, name=turn.name)
             for turn in fixed.turns
@@ -102,7 +105,7 @@ class ContextBuilder:
         rendered = writer.render(fixed.turns, profile)
         return ActiveContext(
             messages=rendered.messages,
-            items=tuple([piece.item for piece in chosen.pieces]),
+            items=tuple([piece.item for piece in pieces]),
             tokens=tokens,
             status="exhausted" if reason else "ok",
             reason=reason,
@@ -110,7 +113,7 @@ class ContextBuilder:
             total=scene.view.messages(scene.next_seq),
             view=_hash(address, chosen.pieces),
             system=rendered.system,
-            repairs=fixed.repairs,
+            repairs=(*edits, *fixed.repairs),
             budget=hard,
         )
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lossless.context.budget import Limits
+from lossless.context.edits import Edited
 from lossless.context.entries import Place, newest_messages, newest_request, pinned
 from lossless.context.pieces import Piece, Scene, omission_piece, stub_piece, summary_piece
 from lossless.context.selection import Entry, select
 from lossless.context.squeezing import squeeze
+from lossless.dag.segments import Raw, Tail
 
 __all__ = ["Chosen", "everything", "fit"]
 
@@ -19,11 +21,13 @@ _OMISSION_ROOM = 64
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Pieces to be shown, in view order; how many messages they represent; and why something had to be shortened, if so."""
+    """Pieces to be shown, in view order; how many messages they represent; why something had to be shortened, if so; and
+    from where on what is shown is not what was said."""
 
     pieces: list[Piece]
     represented: int
     reason: str = ""
+    edited: Edited = field(default_factory=Edited)
 
 
 def everything(scene: Scene) -> Chosen:
@@ -31,13 +35,16 @@ def everything(scene: Scene) -> Chosen:
     refs, ranges = scene.refs(), scene.ranges()
     shown = scene.shown([ref.id for ref in refs.values()])
     pieces: list[Piece] = []
-    for number in range(len(scene.view.segments)):
+    start: int | None = None
+    for number, segment in enumerate(scene.view.segments):
+        if start is None and not isinstance(segment, (Raw, Tail)):
+            start = len(pieces)
         if (number, 0) in refs:
             ref = refs[number, 0]
             pieces.append(summary_piece(shown[ref.id], ref))
         elif number in ranges:
             pieces.extend(scene.messages(*ranges[number]))
-    return Chosen(pieces, scene.view.messages(scene.next_seq))
+    return Chosen(pieces, scene.view.messages(scene.next_seq), edited=Edited(start))
 
 
 def fit(scene: Scene, room: int, limits: Limits) -> Chosen:
@@ -75,7 +82,7 @@ def fit(scene: Scene, room: int, limits: Limits) -> Chosen:
     missing = omission_piece(scene, set(pieces))
     if missing is not None:
         pieces = pieces | dict([missing])
-    return Chosen([pieces[place] for place in sorted(pieces)], represented, reason)
+    return Chosen([pieces[place] for place in sorted(pieces)], represented, reason, Edited(cut=True))
 
 
 def _pieces(scene: Scene, places: Collection[Place]) -> dict[Place, Piece]:

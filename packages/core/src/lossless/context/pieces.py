@@ -45,6 +45,7 @@ class Scene:
     key: ThreadKey
     view: View
     next_seq: int
+    generation: int
     format: str
     reader: MessageReader
     pieces: PieceCache

@@ -16,11 +16,21 @@ from lossless.messages.parts import Text
 from lossless.store.contents import shortened_line
 from lossless.store.times import from_stored
 
-__all__ = ["is_engines_own", "is_rendered_summary", "omission_text", "own_words", "render_summary", "stub_text"]
+__all__ = [
+    "is_engines_own",
+    "is_rendered_summary",
+    "late_result_text",
+    "omission_text",
+    "own_words",
+    "render_summary",
+    "stub_text",
+]
 
 _HEAD, _FOOT = "<summary ", "</summary>"
 _FRAME = re.compile(r'\s*<summary id="(sum_[0-9a-f]{16})" kind="[^<>]*>[^<>]*</summary>\s*')
 _OMISSION = re.compile(r"\[[0-9]+ messages? not shown, [^\n]*; nothing is lost: search with lcm_grep, read with lcm_expand\]")
+_LATE_RESULT = re.compile(r'<late_result tool="[^"<>]*" call="[^"<>]*" message="[^"<>]*" trust="untrusted">[^<>]*</late_result>')
+_OWN_LINES = (_OMISSION, _LATE_RESULT)
 
 
 def render_summary(summary: Summary) -> str:
@@ -33,6 +43,14 @@ def render_summary(summary: Summary) -> str:
     return f"{frame}\n{_escape(summary.text)}\n{_FOOT}"
 
 
+def late_result_text(text: str, *, tool: str, call_id: str, message_id: str) -> str:
+    """Quote what a tool answered after its call was summarised or left out."""
+    named = " ".join(
+        f'{name}="{_attribute(value)}"' for name, value in (("tool", tool), ("call", call_id), ("message", message_id))
+    )
+    return f'<late_result {named} trust="untrusted">\n{_escape(text)}\n</late_result>'
+
+
 def is_rendered_summary(text: str) -> str | None:
     """Give the id of the summary that a text is a rendered copy of, or None.
 
@@ -43,9 +61,9 @@ def is_rendered_summary(text: str) -> str | None:
 
 
 def is_engines_own(text: str, known: Callable[[str], bool]) -> bool:
-    """Tell whether a text is what the engine writes into contexts, come back: an omission line, or a summary of a known id."""
+    """Tell whether a text is what the engine writes into contexts, come back: a line of its own, or a known summary."""
     id = is_rendered_summary(text)
-    return known(id) if id is not None else _OMISSION.fullmatch(text) is not None
+    return known(id) if id is not None else any(line.fullmatch(text) is not None for line in _OWN_LINES)
 
 
 def own_words(message: Message) -> Message:
@@ -78,6 +96,10 @@ def stub_text(text: str, *, message_id: str, what: str, room: int) -> str:
 
 def _time(stored: int) -> str:
     return f"{from_stored(stored):%Y-%m-%dT%H:%MZ}"
+
+
+def _attribute(value: str) -> str:
+    return _escape(value[:80]).replace('"', "&quot;").replace("\n", " ")
 
 
 def _escape(text: str) -> str:

@@ -15,7 +15,7 @@ from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
 from lossless.store.tables import HeadLogRow, HeadRow, ThreadRow
 
-__all__ = ["Head", "Move", "begin_thread", "create_thread", "lock_head", "moves", "read_head", "swing"]
+__all__ = ["Head", "Move", "begin_thread", "create_thread", "lock_head", "moves", "read_head", "swing", "swung_at"]
 
 _HEAD = HeadRow.__table__  # type: ignore[attr-defined]
 _LOG = HeadLogRow.__table__  # type: ignore[attr-defined]
@@ -207,6 +207,14 @@ def moves(connection: Connection, key: ThreadKey, *, limit: int | None = None) -
         )
         for row in connection.execute(statement)
     ]
+
+
+def swung_at(connection: Connection, key: ThreadKey, generation: int) -> int | None:
+    """Give the next seq of a thread when its view of a generation was swung in, or None if there was no such move."""
+    statement = select(_LOG.c.next_seq).where(
+        _LOG.c.namespace == key.namespace, _LOG.c.thread_id == key.thread_id, _LOG.c.generation == generation
+    )
+    return connection.execute(statement).scalar()
 
 
 def _log(connection: Connection, key: ThreadKey, **move: object) -> None:
