@@ -24,6 +24,7 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"store"}),
     frozenset({"dag"}),
     frozenset({"policies"}),
+    frozenset({"summarizers"}),
     frozenset({"context"}),
     frozenset({"compaction"}),
     frozenset({"versions", "files", "operators", "access"}),

@@ -12,6 +12,7 @@ from lossless.hooks import specs as hookspecs
 
 if TYPE_CHECKING:
     from lossless import errors, policies
+    from lossless.compaction.guard import SpendLimit
     from lossless.compaction.model import CompactionResult
     from lossless.context.budget import Budget
     from lossless.context.model import ActiveContext, ContextItem
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
     from lossless.engine import Engine
     from lossless.errors import LosslessError
     from lossless.messages import Message, MessageRef
-    from lossless.policies.model import Note, SourceItem, Summarizer, SummarizeRequest, Witness
+    from lossless.policies.model import Answer, Note, SourceItem, Summarizer, SummarizeRequest, Usage, Witness
     from lossless.store.pages import Page
     from lossless.store.search import Hit
+    from lossless.summarizers.breaker import BreakerRules
     from lossless.thread import Thread
     from lossless.versions import Snapshot
 
 _HOMES = {
     "ActiveContext": "lossless.context.model",
+    "Answer": "lossless.policies.model",
+    "BreakerRules": "lossless.summarizers.breaker",
     "Budget": "lossless.context.budget",
     "CompactionResult": "lossless.compaction.model",
     "ContextItem": "lossless.context.model",
@@ -42,10 +46,12 @@ _HOMES = {
     "Report": "lossless.dag.verification",
     "Snapshot": "lossless.versions",
     "SourceItem": "lossless.policies.model",
+    "SpendLimit": "lossless.compaction.guard",
     "SummarizeRequest": "lossless.policies.model",
     "Summarizer": "lossless.policies.model",
     "Thread": "lossless.thread",
     "ThreadInfo": "lossless.dag.threads",
+    "Usage": "lossless.policies.model",
     "ViewRecord": "lossless.dag.history",
     "Witness": "lossless.policies.model",
 }
@@ -55,6 +61,8 @@ _ROOMS = ("errors", "policies")
 
 __all__ = [
     "ActiveContext",
+    "Answer",
+    "BreakerRules",
     "Budget",
     "CompactionResult",
     "ContextItem",
@@ -68,10 +76,12 @@ __all__ = [
     "Report",
     "Snapshot",
     "SourceItem",
+    "SpendLimit",
     "SummarizeRequest",
     "Summarizer",
     "Thread",
     "ThreadInfo",
+    "Usage",
     "ViewRecord",
     "Witness",
     "__version__",

@@ -11,7 +11,9 @@ from types import TracebackType
 from sqlalchemy import Connection
 
 from lossless.builtins import Builtins
+from lossless.compaction.calls import ModelCalls
 from lossless.compaction.compactor import Compactor, Effort
+from lossless.compaction.guard import Guard, SpendLimit
 from lossless.compaction.model import CompactionResult
 from lossless.compaction.worker import Worker
 from lossless.compaction.writing import SummaryWriter
@@ -29,7 +31,7 @@ from lossless.dag.view import ViewStore
 from lossless.errors import ConfigError, NotFoundError
 from lossless.hooks import Plugins
 from lossless.messages import find_profile
-from lossless.policies.model import Policy, Summarizer
+from lossless.policies.model import Policy, Summarizer, Usage
 from lossless.store import times
 from lossless.store.connection import Durability, open_database
 from lossless.store.drafting import DEFAULT_FORMAT, Drafter
@@ -37,6 +39,8 @@ from lossless.store.keys import Reach, ThreadKey, checked_name
 from lossless.store.pages import Page
 from lossless.store.read import MessageReader
 from lossless.store.search import Hit, Mode, search
+from lossless.summarizers.breaker import BreakerRules
+from lossless.summarizers.calling import SummarizerCaller
 from lossless.thread import Thread
 from lossless.tokens import find_model, margin_for
 from lossless.twins import async_twin
@@ -59,6 +63,8 @@ class Engine:
             and a context can't be asked for.
         summarizer: writes summaries: a callable taking a ``SummarizeRequest`` and returning text, sync or async; None: what
             plugins provide, else none: the policy extracts.
+        spend_limit: what summarizers may take, counted in the database; None: no limit.
+        breaker: when a summarizer that fails is left alone, and for how long.
         policy: a policy's name, or a policy.
         namespace: the tenant; every query is scoped by it.
         durability: ``full``: on the disk before an append returns; ``normal``: safe when the process dies, not when the machine
@@ -82,6 +88,8 @@ class Engine:
         model: str | None = None,
         budget: Budget | None = None,
         summarizer: Summarizer | None = None,
+        spend_limit: SpendLimit | None = None,
+        breaker: BreakerRules | None = None,
         policy: str | Policy = "source_first",
         namespace: str = "default",
         durability: Durability = "full",
@@ -105,7 +113,12 @@ class Engine:
         self._summaries = SummaryCache()
         self.builder = ContextBuilder(self.reader, self._summaries, self.counter, lambda: self.plugins.formats)
         self.drafter = Drafter(self.namespace, self.counter, lambda: self.plugins.formats, is_engines_own)
-        writer = SummaryWriter(chosen, policies["source_first"], lambda: summarizer or self.plugins.summarizer, self.counter)
+        self.guard = Guard(self.database, self.namespace, rules=breaker, limit=spend_limit, tell=self.plugins.event)
+        self._caller = SummarizerCaller()
+        models = ModelCalls(self.guard, self._caller, self.counter, self.plugins.models)
+        writer = SummaryWriter(
+            chosen, policies["source_first"], lambda: summarizer or self.plugins.summarizer, self.counter, models
+        )
         self._compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.worker = Worker()
         self._turns: dict[tuple[int, ThreadKey], threading.RLock] = {}
@@ -121,6 +134,7 @@ class Engine:
     def close(self, wait: bool = True) -> None:
         """Finish background compaction (``wait=False`` drops it) and close the database. Idempotent."""
         self.worker.close(wait=wait)
+        self._caller.close()
         self.database.close()
 
     def thread(self, thread_id: str) -> Thread:
@@ -176,11 +190,16 @@ class Engine:
                 raise NotFoundError(f"there is no thread {thread}", hint="list them with threads()")
             return verify_namespace(connection, self.views, self.namespace, thread)
 
+    def spent(self, thread: str | None = None) -> Usage:
+        """Give what calls to summarizers took so far, for all threads of the namespace or for one."""
+        return self.guard.spent(thread)
+
     # The same, async
 
     aclose = async_twin(close)
     athreads = async_twin(threads)
     agrep = async_twin(grep)
+    aspent = async_twin(spent)
     averify = async_twin(verify)
 
     async def __aenter__(self) -> Engine:

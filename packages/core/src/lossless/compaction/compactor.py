@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from sqlalchemy import Connection
 
+from lossless.compaction.calls import Calls
 from lossless.compaction.model import CompactionResult, CompactionStatus
 from lossless.compaction.plan import Block, Element, Run, decide
 from lossless.compaction.survey import Protected, protect, survey
-from lossless.compaction.writing import Calls, Sources, SummaryWriter
+from lossless.compaction.writing import Sources, SummaryWriter
 from lossless.context.budget import Limits
 from lossless.context.entries import SummaryCache
 from lossless.dag.heads import Head, lock_head, read_head, swing
@@ -95,10 +96,11 @@ class Compactor:
         facts = {"tokens": before, "target": limits.target, "soft": limits.soft, "hard": limits.hard, "by_hand": effort.by_hand}
         self._plugins.before_compaction(key.thread_id, facts)
         self._plugins.event("compaction.started", thread_id=key.thread_id, **facts)
-        calls = Calls(left=effort.calls, deadline=time.monotonic() + effort.seconds)
+        deadline = time.monotonic() + effort.seconds
+        calls = Calls(left=effort.calls, deadline=deadline, thread_id=key.thread_id, by_hand=effort.by_hand)
         prepared = _Preparation(head, base, base, calls)
         self._prepare(key, prepared, limits, fresh_tail, effort)
-        result = self._promote(key, prepared, limits, effort, before)
+        result = replace(self._promote(key, prepared, limits, effort, before), usage=calls.usage)
         self._plugins.event(
             "compaction.finished",
             thread_id=key.thread_id,
@@ -107,6 +109,7 @@ class Compactor:
             tokens_before=before,
             tokens_after=result.tokens_after,
             model_calls=result.model_calls,
+            usage=asdict(result.usage),
         )
         self._plugins.after_compaction(key.thread_id, result)
         return result

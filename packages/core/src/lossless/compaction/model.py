@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from lossless.policies.model import Usage
 
 __all__ = ["CompactionResult", "CompactionStatus"]
 
@@ -22,6 +24,7 @@ class CompactionResult:
         tokens_before: tokens of the view before, ``tokens_after`` after.
         model_calls: how often the summarizer was called.
         summaries: ids of the new summaries, oldest first.
+        usage: what the calls took: tokens, and the cost where prices are known.
     """
 
     changed: bool
@@ -31,3 +34,4 @@ class CompactionResult:
     tokens_after: int
     model_calls: int
     summaries: tuple[str, ...]
+    usage: Usage = field(default_factory=Usage)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from lossless.compaction.calls import SummarizerError, call_summarizer
+from lossless.compaction.calls import Calls, ModelCalls, route_of
 from lossless.compaction.escalation import Ask, Outcome, escalate, targets
 from lossless.compaction.plan import Block
 from lossless.compaction.prompts import instructions, previous_end, transcript
@@ -17,8 +17,9 @@ from lossless.messages.model import Message
 from lossless.messages.parts import Text
 from lossless.policies import as_sources, complete, decisions, extract, witness
 from lossless.policies.extract import gather
-from lossless.policies.model import Decision, Note, Policy, SourceItem, Summarizer, SummarizeRequest
+from lossless.policies.model import Decision, Note, Policy, SourceItem, Summarizer, SummarizeRequest, Usage
 from lossless.store.times import to_stored
+from lossless.summarizers.calling import SummarizerError
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 
@@ -26,24 +27,8 @@ __all__ = ["Calls", "Sources", "SummaryWriter"]
 
 _CONTROLS = frozenset({"blank", "lossy", "lossy_padded", "pointer", "source_plus_conclusion"})
 """Policies that exist to be compared with; their verdict is recorded, not enforced."""
-CALL_SECONDS = 60.0
-"""How long one call to a summarizer may take."""
 _LONGEST = 60
 """Characters a token of a summarizer's answer may have on average before the answer is not even counted."""
-
-
-@dataclass(slots=True)
-class Calls:
-    """What an operation may still spend: model calls, and time on the monotonic clock."""
-
-    left: int
-    deadline: float
-    made: int = 0
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more may be spent."""
-        return self.left <= 0 or time.monotonic() >= self.deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +51,35 @@ class Sources:
 class SummaryWriter:
     """Writes summaries by one policy, with or without a summarizer."""
 
-    def __init__(self, policy: Policy, plain: Policy, summarizer: Callable[[], Summarizer | None], counter: TokenCounter) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        plain: Policy,
+        summarizer: Callable[[], Summarizer | None],
+        counter: TokenCounter,
+        models: ModelCalls,
+    ) -> None:
         self.policy = policy
         self._plain = plain
         self._summarizer = summarizer
         self._counter = counter
+        self._models = models
 
     @property
     def calls_models(self) -> bool:
         """Whether writing a summary costs a call to a summarizer: it helps the default policy; others write by themselves."""
         return self.policy is self._plain and self._summarizer() is not None
+
+    @property
+    def route(self) -> str:
+        """The model route that summaries are written by, as the guard knows it; empty where no model is called."""
+        summarizer = self._summarizer() if self.calls_models else None
+        return "" if summarizer is None else route_of(summarizer)
+
+    @property
+    def may_call_models(self) -> bool:
+        """Whether a model would write the next summary: there is one, and its breaker lets a call, or a probe, through."""
+        return self.calls_models and self._models.guard.permits(self.route)
 
     def span_key(self, block: Block) -> bytes:
         """Name a block and how it is summarised."""
@@ -90,6 +94,8 @@ class SummaryWriter:
         sizes = targets(block.tokens, depth, frame, soft)
 
         drafts: list[Summary] = []
+        before = calls.usage
+        calls.usage = Usage()
 
         def rendered(note: Note) -> int:
             drafts.append(self._summary(block, sources, note))
@@ -108,14 +114,17 @@ class SummaryWriter:
                 ask = steps.send(answer)
         except StopIteration as stop:
             outcome: Outcome = stop.value
+        usage, calls.usage = calls.usage, before + calls.usage
+        self._report(outcome, usage, calls)
         if outcome.note is None:
             return None, outcome
         degraded = outcome.level == 3 and self.calls_models
-        return replace(drafts[-1], level=outcome.level, degraded=degraded), outcome
+        taken = asdict(usage) if usage.calls else {}
+        return replace(drafts[-1], level=outcome.level, degraded=degraded, usage=taken), outcome
 
     def write_plain(self, block: Block, sources: Sources, *, soft: int) -> Summary | None:
         """Summarise a block without a model, in haste; the summary is marked degraded where a model would have written it."""
-        hasty = SummaryWriter(self._plain, self._plain, lambda: None, self._counter)
+        hasty = SummaryWriter(self._plain, self._plain, lambda: None, self._counter, self._models)
         calls = Calls(left=0, deadline=time.monotonic() + 60)
         summary, _outcome = hasty.write(block, sources, soft=soft, calls=calls)
         if summary is None or not self.calls_models:
@@ -127,8 +136,6 @@ class SummaryWriter:
             return self._plain_note(sources, ask.target)
         if not self.calls_models:
             return self._policy_note(self.policy, sources, ask.target)
-        if calls.over:
-            return SummarizerError("the operation's time or calls are used up")
         return self._model_note(ask, sources, depth, min(room, 2 * ask.target), calls, previous)
 
     def _model_note(self, ask: Ask, sources: Sources, depth: int, room: int, calls: Calls, previous: str) -> Note | Exception:
@@ -144,10 +151,8 @@ class SummaryWriter:
             instructions=instructions(ask.level, depth, ask.target),
             previous=previous_end(previous),
         )
-        calls.left -= 1
-        calls.made += 1
         try:
-            text = call_summarizer(summarizer, request, max(0.1, min(CALL_SECONDS, calls.deadline - time.monotonic())))
+            text = self._models.ask(summarizer, request, calls).text
         except SummarizerError as error:
             return error
         if not text.strip():
@@ -160,6 +165,16 @@ class SummaryWriter:
         return complete(
             text.strip(), items, gathered, full, self._counter, _pointer(sources), sources=request.text, left_out=left_out
         )
+
+    def _report(self, outcome: Outcome, usage: Usage, calls: Calls) -> None:
+        """Tell the guard what became of the answers; calls that failed it knows already."""
+        summarizer = self._summarizer()
+        if summarizer is None or not usage.output_tokens:
+            return
+        if outcome.level < 3:
+            self._models.accepted(summarizer, calls)
+        else:
+            self._models.rejected(summarizer, calls)
 
     def _plain_note(self, sources: Sources, target: int) -> Note | Exception:
         note = self._policy_note(self._plain, sources, target)

@@ -96,6 +96,7 @@ def describe(connection: Connection, key: ThreadKey, reader: MessageReader, id: 
         "policy": summary.policy,
         "level": summary.level,
         "degraded": summary.degraded,
+        "usage": dict(summary.usage) or None,
         "text": summary.text,
     }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, select
@@ -51,6 +51,7 @@ class Summary:
         earliest_at: time of its earliest message, microseconds; ``latest_at`` of its latest.
         level: the level of escalation that wrote it, 1 to 3.
         degraded: written without a model because the model failed, or in haste after a revision.
+        usage: what the calls for it took, as a plain dict; empty where no model was called.
         span_key: names sources and policy.
         sources: what it was made from, in order: seqs of messages and ids of summaries; empty where not loaded.
     """
@@ -76,6 +77,7 @@ class Summary:
     degraded: bool
     span_key: bytes
     sources: tuple[int | str, ...] = ()
+    usage: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -103,6 +105,7 @@ def store_summary(connection: Connection, key: ThreadKey, summary: Summary, now:
         "kind": summary.kind,
         "note": json.dumps({"items": summary.items, "decisions": summary.decisions}, separators=(",", ":")),
         "degraded": int(summary.degraded),
+        "usage": json.dumps(dict(summary.usage), separators=(",", ":")) if summary.usage else "",
         "created_at": now,
     }
     if _INSERT_NEW.run(connection, row) == 0:
@@ -303,6 +306,7 @@ def _summary(row: Any) -> Summary:
     return Summary(
         **plain,
         degraded=bool(row.degraded),
+        usage=json.loads(row.usage) if row.usage else {},
         items=tuple(note["items"]),
         decisions=tuple(note["decisions"]),
     )

@@ -116,7 +116,7 @@ class Plugins:
         hook = self._manager.hook.lossless_summarize
         if not hook.get_hookimpls():
             return None
-        return lambda request: hook(request=request)
+        return _ByPlugins(hook)
 
     def before_compaction(self, thread_id: str, plan: Mapping[str, Any]) -> None:
         """Tell plugins that a compaction begins."""
@@ -161,3 +161,15 @@ class Plugins:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
+
+
+class _ByPlugins:
+    """The summarizer that plugins make up together."""
+
+    route = "plugins"
+
+    def __init__(self, hook: pluggy.HookCaller) -> None:
+        self._hook = hook
+
+    def __call__(self, request: Any) -> Any:
+        return self._hook(request=request)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from lossless.messages.model import Message
 
-__all__ = ["Decision", "Note", "Policy", "Regime", "SourceItem", "SummarizeRequest", "Summarizer", "Witness"]
+__all__ = [
+    "Answer",
+    "Decision",
+    "Note",
+    "Policy",
+    "Regime",
+    "SourceItem",
+    "SummarizeRequest",
+    "Summarizer",
+    "Usage",
+    "Witness",
+]
 
 Regime = Literal[
     "correctable",
@@ -113,6 +124,7 @@ class SummarizeRequest:
         depth: 0 for a leaf, 1 and more for a condensed pass.
         instructions: what to write, ready to stand before ``text`` in a prompt.
         previous: the end of the summary before this one, for continuity only; may be empty.
+        seconds: how long the answer is waited for; one that comes later is dropped.
     """
 
     messages: Sequence[Message]
@@ -122,9 +134,73 @@ class SummarizeRequest:
     depth: int
     instructions: str
     previous: str = ""
+    seconds: float = 60.0
 
 
-Summarizer = Callable[[SummarizeRequest], "str | Awaitable[str]"]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What calls to models took.
+
+    Attributes:
+        calls: how many there were.
+        input_tokens: tokens that were read; ``cached_tokens`` of them from the provider's cache.
+        output_tokens: tokens that were written, reasoning included.
+        cost: US dollars, or None where a price is not known.
+        estimated: whether tokens were counted here because a model did not report them.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    estimated: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        """Give the sum; its cost is known only if both are."""
+        if not self.calls or not other.calls:
+            return other if not self.calls else self
+        unknown = self.cost is None or other.cost is None
+        return Usage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost=None if unknown else (self.cost or 0.0) + (other.cost or 0.0),
+            estimated=self.estimated or other.estimated,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a summarizer wrote, with what it took; a summarizer that knows neither usage nor model returns the bare text.
+
+    Attributes:
+        text: the summary.
+        model: name of the model that wrote it, for its price; may be empty.
+        usage: as the provider reported it, of every call that was made for this answer; None where it did not.
+    """
+
+    text: str
+    model: str = ""
+    usage: Usage | None = None
+
+
+class Summarizer(Protocol):
+    """Writes summaries: a function or an object that is called with a request, sync or async.
+
+    One that has the attribute ``route`` (text) is known by it to the circuit breaker; its ``models`` (names) tell which models it
+    may call, so that their prices can be looked up.
+    """
+
+    def __call__(self, request: SummarizeRequest, /) -> str | Answer | Awaitable[str | Answer]:
+        """Write a summary. An exception, no text or a blank one counts as failed."""
+        ...
 
 
 class Policy(Protocol):

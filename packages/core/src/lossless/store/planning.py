@@ -32,6 +32,8 @@ _SHAPES: tuple[tuple[str, str | None, tuple[int, ...]], ...] = (
     ("lossless_summary_message", "lossless_summary_message_seq", (_ROWS, _ROWS, _THREAD, 1, 1)),
     ("lossless_summary_child", "lossless_summary_child", (50_000, 50_000, 500, 5, 1)),
     ("lossless_summary_child", "lossless_summary_child_child", (50_000, 50_000, 500, 1, 1)),
+    ("lossless_spend", "lossless_spend", (10_000, 10_000, 100, 1)),
+    ("lossless_spend", "lossless_spend_slot", (10_000, 10_000, 100)),
     ("lossless_search_doc", "lossless_search_doc_message", (_ROWS, _ROWS, _THREAD, 1)),
 )
 

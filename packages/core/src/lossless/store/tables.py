@@ -24,6 +24,7 @@ __all__ = [
     "NodeRow",
     "SearchDocRow",
     "SnapshotRow",
+    "SpendRow",
     "SummaryChildRow",
     "SummaryMessageRow",
     "SummaryRow",
@@ -236,7 +237,8 @@ class SnapshotRow(_Base, table=True):
 
 class SummaryRow(_Base, table=True):
     """A node of the DAG. ``note`` holds its kept source items and decisions as JSON; ``span_key`` names sources and policy,
-    ``newest_seq`` is the highest seq under it: a branch that was cut below it can't have it."""
+    ``newest_seq`` is the highest seq under it: a branch that was cut below it can't have it; ``usage`` is JSON, what the model
+    that wrote it took, or empty."""
 
     __tablename__ = "lossless_summary"
     __table_args__ = (
@@ -266,6 +268,7 @@ class SummaryRow(_Base, table=True):
     policy: str = _text()
     level: int = _int()
     degraded: int = _int()
+    usage: str = _text()
     span_key: bytes = _bytes()
     created_at: int = _int()
 
@@ -306,6 +309,26 @@ class SummaryChildRow(_Base, table=True):
     ordinal: int = Field(sa_type=_Big, primary_key=True)
     source_thread: str = _text()
     child_id: str = _text()
+
+
+class SpendRow(_Base, table=True):
+    """What calls to summarizers took in a slot of time, for a thread. Operational: limits are counted with it, nothing else.
+
+    ``cost`` is in millionths of a US dollar. The row of slot -1 and no thread is what writers wait for each other at.
+    """
+
+    __tablename__ = "lossless_spend"
+    __table_args__ = (Index("lossless_spend_slot", "namespace", "slot"), _KEYED)
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    slot: int = Field(sa_type=_Big, primary_key=True)
+    calls: int = _int()
+    input_tokens: int = _int()
+    cached_tokens: int = _int()
+    output_tokens: int = _int()
+    cost: int = _int()
+    unpriced: int = _int()
 
 
 class SearchDocRow(_Base, table=True):

@@ -30,6 +30,7 @@ class ModelInfo:
         max_input: tokens that the input may have, where the provider limits it apart from the window, or None.
         input_price: of a million tokens of input, in US dollars, or None.
         output_price: of a million tokens of output, in US dollars, or None.
+        cached_price: of a million tokens of input from the provider's cache, in US dollars, or None: as ``input_price``.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ModelInfo:
     max_input: int | None = None
     input_price: float | None = None
     output_price: float | None = None
+    cached_price: float | None = None
 
     def __post_init__(self) -> None:
         if not self.name or self.window < 1:

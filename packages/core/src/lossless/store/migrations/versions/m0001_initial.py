@@ -22,6 +22,7 @@ def upgrade() -> None:
     _create_heads()
     _create_summaries()
     _create_lineage()
+    _create_spending()
     _create_search()
     if op.get_bind().dialect.name == "postgresql":
         _finish_on_postgres()
@@ -232,6 +233,7 @@ def _create_summaries() -> None:
         _text("policy"),
         _int("level"),
         _int("degraded"),
+        _text("usage"),
         _bytes("span_key"),
         _int("created_at"),
         sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
@@ -293,6 +295,26 @@ def _create_lineage() -> None:
     op.create_index(
         "lossless_summary_message_seq", "lossless_summary_message", ["namespace", "thread_id", "seq", "summary_id"], unique=False
     )
+
+
+def _create_spending() -> None:
+    """What calls to summarizers took."""
+    op.create_table(
+        "lossless_spend",
+        _text("namespace"),
+        _text("thread_id"),
+        _int("slot"),
+        _int("calls"),
+        _int("input_tokens"),
+        _int("cached_tokens"),
+        _int("output_tokens"),
+        _int("cost"),
+        _int("unpriced"),
+        sa.PrimaryKeyConstraint("namespace", "thread_id", "slot"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    op.create_index("lossless_spend_slot", "lossless_spend", ["namespace", "slot"], unique=False)
 
 
 def _create_search() -> None:

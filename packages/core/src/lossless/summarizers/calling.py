@@ -1,0 +1,156 @@
+"""Calling a summarizer: sync or async, from any thread, with or without a running event loop, never for longer than allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import inspect
+import os
+import threading
+from collections.abc import Awaitable
+
+from lossless.policies.model import Answer, Summarizer, SummarizeRequest, Usage
+
+__all__ = ["SummarizerCaller", "SummarizerError"]
+
+_GRACE = 1.0
+"""Seconds that an event loop has for noticing that a call was cancelled; one that is blocked is not used again."""
+
+
+class SummarizerError(Exception):
+    """A summarizer gave nothing that can be used: it raised, took too long, or returned no text.
+
+    Attributes:
+        usage: what the attempt took all the same, where that is known.
+        late: whether it took too long; what it goes on to take is not known then.
+    """
+
+    def __init__(self, message: str, *, usage: Usage | None = None, late: bool = False) -> None:
+        super().__init__(message)
+        self.usage = usage
+        self.late = late
+
+
+class SummarizerCaller:
+    """Calls summarizers, each on a thread of its own; async ones on one event loop, which is kept for their connections."""
+
+    def __init__(self) -> None:
+        self._loop = _LoopThread()
+
+    def call(self, summarizer: Summarizer, request: SummarizeRequest, seconds: float) -> Answer:
+        """Call a summarizer and give its answer. After ``seconds`` it is given up; what it may still return is dropped.
+
+        Raises:
+            SummarizerError: it raised, took too long, or returned neither text nor an ``Answer``.
+        """
+        result: list[object] = []
+        failure: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                answer = summarizer(request)
+                result.append(self._loop.run(answer, seconds) if inspect.isawaitable(answer) else answer)
+            except BaseException as error:  # a summarizer is a stranger's code; whatever it raises is its failure alone
+                failure.append(error)
+
+        thread = threading.Thread(target=work, name="lossless-summarizer", daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if failure:
+            raise _told(failure[0]) from failure[0]
+        if not result:
+            raise SummarizerError(f"no answer after {seconds:.0f} s", late=True)
+        if isinstance(result[0], str):
+            return Answer(text=result[0])
+        if isinstance(result[0], Answer) and isinstance(result[0].text, str):
+            return result[0]
+        raise SummarizerError(f"it returned {type(result[0]).__name__}, not a string")
+
+    def close(self) -> None:
+        """End the event loop, and what may still run on it. Idempotent."""
+        self._loop.close()
+
+
+def _told(error: BaseException) -> SummarizerError:
+    if isinstance(error, SummarizerError):
+        return error
+    usage = getattr(error, "usage", None)
+    return SummarizerError(f"{type(error).__name__}: {error}", usage=usage if isinstance(usage, Usage) else None)
+
+
+class _LoopThread:
+    """An event loop on a thread of its own, made when it is first needed, and anew after a fork."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def run(self, awaitable: Awaitable[object], seconds: float) -> object:
+        """Await something there; cancel it after a while."""
+        loop = self._running()
+        future = asyncio.run_coroutine_threadsafe(_outcome(awaitable), loop)
+        try:
+            result, failure = future.result(seconds)
+        except concurrent.futures.TimeoutError:
+            future.cancel()
+            self._leave_if_blocked(loop)
+            raise SummarizerError(f"no answer after {seconds:.0f} s", late=True) from None
+        except concurrent.futures.CancelledError:
+            raise SummarizerError("it was cancelled") from None
+        if failure is not None:
+            raise failure
+        return result
+
+    def close(self) -> None:
+        """End the loop, if there is one."""
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is not None and thread is not None and self._pid == os.getpid():
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(_GRACE)
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        if self._pid != os.getpid():
+            self.__init__()  # type: ignore[misc]
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="lossless-model-loop", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    def _leave_if_blocked(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take a new loop next time, if a coroutine holds this one and lets nobody else run."""
+        alive = threading.Event()
+        loop.call_soon_threadsafe(alive.set)
+        if alive.wait(_GRACE):
+            return
+        with self._lock:
+            if self._loop is loop:
+                self._loop = self._thread = None
+        loop.call_soon_threadsafe(loop.stop)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+async def _outcome(awaitable: Awaitable[object]) -> tuple[object, BaseException | None]:
+    """Keep what a coroutine raises to itself: SystemExit would end the loop for all others."""
+    try:
+        return await awaitable, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return None, error
