@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,7 +23,7 @@ from lossless.tokens.vocabulary import load
 __all__ = ["Rows", "Texts", "Writer", "encoder", "stored_rows", "terms_of", "texts_of"]
 
 _SCOPE = "s" + "0" * 24 + " s" + "1" * 24  # as long as ours: one token for the namespace, one for the thread
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16000")
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "recursive_triggers=ON", "cache_size=-16000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,5 +135,6 @@ class _Recorder:
         return 0
 
 
+@cache
 def _insert(table: str, columns: int) -> str:
     return f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"

@@ -95,7 +95,12 @@ def _in_words(value: Any) -> str:
 
 
 def _dump(value: Any, sort_keys: bool = False) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
+    return (_IN_ORDER if sort_keys else _AS_GIVEN).encode(value)
+
+
+# Made once; what they are given was looked through before, so that it can't contain itself.
+_AS_GIVEN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+_IN_ORDER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, sort_keys=True)
 
 
 def _parse(text: str) -> Any:

@@ -31,5 +31,8 @@ def chain_link(
     before: bytes, committed: bytes, *, seq: int, id: str, role: str, format: str, created_at: int, revises: int | None
 ) -> bytes:
     """Give the chain's value at a message, from its value before and all that the message says of itself."""
-    facts = json.dumps([seq, id, role, format, created_at, revises], ensure_ascii=True, separators=(",", ":"))
+    facts = _FACTS.encode([seq, id, role, format, created_at, revises])
     return hashlib.sha256(before + committed + facts.encode("ascii")).digest()
+
+
+_FACTS = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))

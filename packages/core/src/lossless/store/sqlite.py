@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from lossless.errors import ClosedError, LosslessError, StoreBusyError, StoreError, StoreOpenError
+from lossless.errors import ClosedError, StoreBusyError, StoreError, StoreOpenError
 from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.schema import VERSION_TABLE, prepare_schema
@@ -212,10 +212,11 @@ class SqliteDatabase(Database):
     def _run(self, tickets: list[_Ticket[Any]]) -> None:
         """Run jobs in one transaction; where one fails, each in a transaction of its own, so that none harms the others."""
         try:
-            with self.gate.inside(), self._translated():
+            with self.gate.inside():
                 self._check_open()
                 self._commit(tickets)
-        except Exception as error:
+        except Exception as raised:
+            error = _in_our_words(raised, self.url)
             if len(tickets) > 1 and not isinstance(error, (ClosedError, StoreBusyError)):
                 for ticket in tickets:
                     self._run([ticket])
@@ -226,9 +227,15 @@ class SqliteDatabase(Database):
     def _commit(self, tickets: list[_Ticket[Any]]) -> None:
         connection = self._write_connection()
         try:
-            with connection.begin():
-                for ticket in tickets:
-                    ticket.result = ticket.job(connection)
+            # Beginning and committing through SQLAlchemy would cost a lone append a twentieth of its time.
+            driver = _driver(connection)
+            driver.execute("BEGIN IMMEDIATE")
+            for ticket in tickets:
+                ticket.result = ticket.job(connection)
+            if connection.in_transaction():  # a job used SQLAlchemy, which then keeps a transaction of its own over ours
+                connection.commit()
+            else:
+                driver.execute("COMMIT")
         except BaseException:
             self._clear_writer(connection)
             raise
@@ -239,8 +246,10 @@ class SqliteDatabase(Database):
         """Leave no transaction open: a commit that failed may not have ended it, and the next one could never begin."""
         try:
             if not connection.invalidated:
-                driver = connection.connection.dbapi_connection
-                if driver is not None and driver.in_transaction:
+                if connection.in_transaction():
+                    connection.rollback()
+                driver = _driver(connection)
+                if driver.in_transaction:
                     driver.rollback()
                 return
         except (DBAPIError, sqlite3.Error):
@@ -275,9 +284,9 @@ class SqliteDatabase(Database):
         def _begin(connection: Connection) -> None:
             # A deferred transaction that turns from reading to writing fails at once when somebody else wrote in between.
             writing = connection.get_execution_options().get(_WRITING)
-            driver = connection.connection.driver_connection
-            assert isinstance(driver, sqlite3.Connection)
-            driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+            driver = _driver(connection)
+            if not driver.in_transaction:
+                driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
 
         return engine
 
@@ -285,12 +294,23 @@ class SqliteDatabase(Database):
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except LosslessError:
-            raise
-        except DBAPIError as error:
-            raise _translate(error, self.url) from error
-        except sqlite3.Error as error:
-            raise _translate(error, self.url) from error
+        except (DBAPIError, sqlite3.Error) as error:
+            raise _in_our_words(error, self.url) from error
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+def _in_our_words(error: Exception, url: URL) -> Exception:
+    """Give our error for what the driver raised, which stays its cause; others stay as they are."""
+    if not isinstance(error, (DBAPIError, sqlite3.Error)):
+        return error
+    said = _translate(error, url)
+    said.__cause__ = error
+    return said
 
 
 def _translate(error: DBAPIError | sqlite3.Error, url: URL) -> StoreError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from lossless.tokens import vocabulary
 from lossless.tokens.estimator import EstimatingCounter
@@ -15,6 +16,9 @@ _log = logging.getLogger("lossless")
 
 # tiktoken's regular expressions give up on a million characters of white space, by a panic of its native code.
 _PIECE = 100_000
+
+# Names of tools and participants come again and again, call ids at least twice.
+_SHORT, _REMEMBERED = 64, 4_096
 
 # Places where every encoding starts a new piece in any case, so that a text cut there has the same tokens as the whole: before a
 # line that begins with a letter or digit, and before a single space between a word and a letter or digit.
@@ -28,7 +32,7 @@ class TiktokenCounter:
     and ``name`` say what to expect, from the vocabulary's being there; a damaged one is found out when it is loaded.
     """
 
-    __slots__ = ("_allow_network", "_encode", "_encoding", "_estimate", "_tried")
+    __slots__ = ("_allow_network", "_count_short", "_encode", "_encoding", "_estimate", "_tried")
 
     def __init__(self, encoding: str, *, allow_network: bool = False) -> None:
         self._encoding = encoding
@@ -36,6 +40,7 @@ class TiktokenCounter:
         self._encode: Callable[[str], list[int]] | None = None
         self._estimate = EstimatingCounter()
         self._tried = False
+        self._count_short = lru_cache(_REMEMBERED)(self._count)
 
     @property
     def exact(self) -> bool:
@@ -61,6 +66,8 @@ class TiktokenCounter:
         """Count the tokens of any text, special tokens as ordinary text; never raises."""
         if self._encode is None and not self.load():
             return self._estimate.count(text)
+        if len(text) <= _SHORT:
+            return self._count_short(text)
         if len(text) <= _PIECE:
             return self._count(text)
         return sum(map(self._count, pieces(text, _PIECE)))
