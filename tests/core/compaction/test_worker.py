@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 
 import pytest
 
-from lossless.compaction.calls import SummarizerError, call_summarizer
 from lossless.compaction.control import decide_action
 from lossless.compaction.worker import Worker
 from lossless.context.budget import Budget
-from lossless.policies.model import SummarizeRequest
-from lossless_scripts import ADVERSARIES
-
-REQUEST = SummarizeRequest(messages=(), text="the text", target_tokens=100, level=1, depth=0, instructions="Summarise.")
 
 
 def test_jobs_of_one_key_that_wait_are_run_once() -> None:
@@ -88,33 +82,6 @@ def test_closing_finishes_what_waits_or_drops_it() -> None:
     worker.schedule("late", lambda: dropped.append(2))
     assert worker.wait("late", 5)
     assert dropped == []
-
-
-@pytest.mark.parametrize("name", ["honest", "honest and async", "emoji", "surrogates and NUL"])
-def test_a_summarizers_text_is_given(name: str) -> None:
-    assert call_summarizer(ADVERSARIES[name], REQUEST, 10)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["none", "raising", "raising later", "exiting"])
-def test_whatever_a_summarizer_does_instead_is_one_error(name: str) -> None:
-    with pytest.raises(SummarizerError):
-        call_summarizer(ADVERSARIES[name], REQUEST, 10)  # type: ignore[arg-type]
-
-
-def test_a_summarizer_that_hangs_is_given_up() -> None:
-    gate = threading.Event()
-    started = time.monotonic()
-    with pytest.raises(SummarizerError, match="no answer"):
-        call_summarizer(lambda request: str(gate.wait()), REQUEST, 0.1)
-    assert time.monotonic() - started < 3
-    gate.set()
-
-
-def test_an_async_summarizer_works_inside_a_running_loop() -> None:
-    async def main() -> str:
-        return call_summarizer(ADVERSARIES["honest and async"], REQUEST, 10)  # type: ignore[arg-type]
-
-    assert asyncio.run(main()).startswith("Summary")
 
 
 def test_the_control_loop_waits_only_above_hard() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from lossless import Answer, SummarizeRequest, Usage
 from lossless.summarizers.calling import SummarizerCaller, SummarizerError
+from lossless_scripts import ADVERSARIES
 
 REQUEST = SummarizeRequest(messages=(), text="text", target_tokens=10, level=1, depth=0, instructions="Summarise.")
 
@@ -121,3 +122,14 @@ def test_a_failure_may_say_what_it_took(caller: SummarizerCaller) -> None:
     with pytest.raises(SummarizerError) as raised:
         caller.call(failing(error), REQUEST, 5)
     assert raised.value.usage == Usage(calls=1, output_tokens=7)
+
+
+@pytest.mark.parametrize("name", ["honest", "honest and async", "emoji", "surrogates and NUL"])
+def test_a_summarizers_text_is_given(caller: SummarizerCaller, name: str) -> None:
+    assert caller.call(ADVERSARIES[name], REQUEST, 10).text  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["none", "raising", "raising later", "exiting"])
+def test_whatever_a_summarizer_does_instead_is_one_error(caller: SummarizerCaller, name: str) -> None:
+    with pytest.raises(SummarizerError):
+        caller.call(ADVERSARIES[name], REQUEST, 10)  # type: ignore[arg-type]
