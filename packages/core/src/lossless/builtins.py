@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lossless.hooks import hookimpl
-from lossless.messages import AnthropicFormat, Format, OpenAIFormat
+from lossless.messages import AnthropicFormat, Format, LangChainFormat, OpenAIFormat
 from lossless.policies import builtin_policies
 from lossless.policies.model import Policy
 from lossless.tokens import ModelInfo, TokenCounter, counter_for, known_models
@@ -18,8 +18,8 @@ class Builtins:
 
     @hookimpl
     def lossless_formats(self) -> Sequence[Format]:
-        """Give OpenAI's chat completions and Anthropic's content blocks."""
-        return (OpenAIFormat(), AnthropicFormat())
+        """Give OpenAI's chat completions, Anthropic's content blocks and LangChain's messages."""
+        return (OpenAIFormat(), AnthropicFormat(), LangChainFormat())
 
     @hookimpl
     def lossless_policies(self, counter: TokenCounter) -> Mapping[str, Policy]:

@@ -23,7 +23,7 @@ from lossless.dag.history import ViewRecord, view_records
 from lossless.dag.ingest import Ingested, delete, ingest, sync, undo
 from lossless.dag.view import GENESIS
 from lossless.errors import ConfigError, NotFoundError
-from lossless.messages import Message, MessageRef, find_profile
+from lossless.messages import Message, MessageRef, rules_for
 from lossless.store.drafting import Given, listed, versioned
 from lossless.store.keys import ThreadKey, checked_name
 from lossless.store.pages import Page
@@ -225,7 +225,7 @@ class Thread:
             reserve: tokens kept for the answer; None: as the engine's budget says.
             tools: tool schemas that are sent beside it; they are counted as overhead.
             profile: whose rules the messages must meet: ``openai``, ``anthropic`` or ``gemini``; None: the format's own.
-            format: ``openai`` or ``anthropic``: how the messages are written.
+            format: ``openai``, ``anthropic`` or ``langchain``: how the messages are written.
 
         Raises:
             ConfigError: the engine has neither window, model nor budget, or format or profile is unknown.
@@ -235,7 +235,7 @@ class Thread:
         limits = self._limits(engine.require_budget().adjusted(overhead=beside, reserve=reserve))
         if versioned(format) not in engine.plugins.formats:
             raise ConfigError(f"the format {format!r} is not known", hint=f"one of {', '.join(sorted(engine.plugins.formats))}")
-        rules = find_profile(profile or format.partition("/")[0])
+        rules = rules_for(format, profile)
         with engine.database.read() as connection:
             head = read_head(connection, self._key)
             view = GENESIS if head is None else engine.views.load(connection, self._key.namespace, head.view)

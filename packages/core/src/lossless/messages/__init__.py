@@ -4,11 +4,12 @@ from lossless.messages.anthropic import AnthropicFormat, looks_anthropic
 from lossless.messages.checks import problems
 from lossless.messages.cleaning import without_reasoning
 from lossless.messages.formats import Format, Rendered, Turn, is_request
+from lossless.messages.langchain import LangChainFormat
 from lossless.messages.model import Message, MessageRef
 from lossless.messages.openai import OpenAIFormat
 from lossless.messages.parts import Call, Media, Opaque, Part, Reasoning, Result, Text, readable, searchable
 from lossless.messages.payload import canonical, canonical_equal, decode, encode
-from lossless.messages.profiles import ANTHROPIC, GEMINI, OPENAI, PROFILES, Profile, Repair, find_profile
+from lossless.messages.profiles import ANTHROPIC, GEMINI, OPENAI, PROFILES, Profile, Repair, find_profile, rules_for
 from lossless.messages.repairs import Repaired, is_valid, repair
 from lossless.messages.units import Shape, UnitTracker, shape_of, units
 
@@ -20,6 +21,7 @@ __all__ = [
     "AnthropicFormat",
     "Call",
     "Format",
+    "LangChainFormat",
     "Media",
     "Message",
     "MessageRef",
@@ -47,6 +49,7 @@ __all__ = [
     "problems",
     "readable",
     "repair",
+    "rules_for",
     "searchable",
     "shape_of",
     "units",

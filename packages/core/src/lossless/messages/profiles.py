@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from lossless.errors import ConfigError
 
-__all__ = ["ANTHROPIC", "GEMINI", "OPENAI", "PROFILES", "Profile", "Repair", "find_profile"]
+__all__ = ["ANTHROPIC", "GEMINI", "OPENAI", "PROFILES", "Profile", "Repair", "find_profile", "rules_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,3 +99,17 @@ def find_profile(name: str) -> Profile:
     if found is None:
         raise ConfigError(f"unknown provider profile {name!r}", hint=f"one of {', '.join(PROFILES)}")
     return found
+
+
+def rules_for(format: str, profile: str | None = None) -> Profile:
+    """Give the rules for messages written in a format: those of the profile that is named, else the format's own.
+
+    LangChain's chat models merge neighbours of one role themselves, where their API wants it.
+
+    Raises:
+        ConfigError: there is no profile of that name.
+    """
+    base = format.partition("/")[0]
+    if base != "langchain":
+        return find_profile(profile or base)
+    return replace(find_profile(profile or "openai"), alternate=False)

@@ -8,7 +8,7 @@ from typing import Any
 from lossless.errors import MessageError
 from lossless.messages.parts import Part
 
-__all__ = ["check_role", "data_uri", "fresh", "list_content", "own_block", "read_data_uri", "string"]
+__all__ = ["check_role", "data_uri", "fresh", "list_content", "own_block", "read_data_uri", "string", "verbatim"]
 
 
 def check_role(payload: Any, roles: Mapping[str, str], format_name: str) -> str:
@@ -54,6 +54,16 @@ def fresh(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [fresh(inner) for inner in value]
     return value
+
+
+def verbatim(value: Any) -> Any:
+    """Copy containers all the way down, each as what it is; other values are immutable and stay."""
+    kind = type(value)
+    if kind is dict:
+        return {key: inner if type(inner) is str else verbatim(inner) for key, inner in value.items()}
+    if kind is list or kind is tuple:
+        return kind([verbatim(inner) for inner in value])
+    return set(value) if kind is set else value
 
 
 def own_block(part: Part, format_name: str) -> Any:
