@@ -121,7 +121,7 @@ _ODD: dict[Any, Any] = {
     "money": Money(Decimal("2"), "EUR"),
     "report": Report(title="Q1", rows=(1, 2)),
     "documents": [Document(page_content="text", metadata={"source": "a.md", "rows": (1, 2)}, id="d1")],
-    "message": AIMessage("inner", artifact=Report(title="deep")),  # type: ignore[call-arg]
+    "message": AIMessage("inner", artifact=Report(title="deep")),
 }
 _BLOCKS: list[Any] = [
     "a plain string",
@@ -166,13 +166,13 @@ def _stripped() -> AIMessage:
 CASES: dict[str, BaseMessage] = {
     "human": HumanMessage("hello"),
     "human with all": HumanMessage("hello", id="h1", name="ann", additional_kwargs={"k": 1}, response_metadata={"m": [1]}),
-    "human with a number as id": HumanMessage("hello", id=7),  # type: ignore[arg-type]
+    "human with a number as id": HumanMessage("hello", id=7),
     "human without words": HumanMessage(""),
     "human of blocks": HumanMessage(_BLOCKS),
-    "human example": HumanMessage("hello", example=True),  # type: ignore[call-arg]
+    "human example": HumanMessage("hello", example=True),
     "system": SystemMessage("be brief"),
     "ai": AIMessage("hi", id="run-1"),
-    "ai with calls": AIMessage("", tool_calls=[_CALL, {**_CALL, "id": None}], usage_metadata=_USAGE),  # type: ignore[arg-type]
+    "ai with calls": AIMessage("", tool_calls=[_CALL, {**_CALL, "id": None}], usage_metadata=_USAGE),
     "ai with invalid calls": AIMessage(
         "", invalid_tool_calls=[{"name": "f", "args": "{", "id": "c", "error": "bad", "type": "invalid_tool_call"}]
     ),
@@ -182,23 +182,23 @@ CASES: dict[str, BaseMessage] = {
     ),
     "ai with metadata": AIMessage("hi", response_metadata={"logprobs": None, "when": datetime(2026, 1, 1), "x": (1,)}),
     "ai whose calls were taken away": _resurrecting(),
-    "ai with extra fields": AIMessage("hi", foo=1, bar={"x": (1,)}),  # type: ignore[call-arg]
-    "tool": ToolMessage("42", tool_call_id="call_1", name="search", status="error", id="t1"),
-    "tool with odd artifact": ToolMessage("42", tool_call_id="call_1", artifact=_ODD),
-    "tool with bytes": ToolMessage("42", tool_call_id="call_1", artifact=b"\x89PNG"),
-    "tool of blocks": ToolMessage([{"type": "text", "text": "x"}, "y"], tool_call_id="call_1"),
-    "chat": ChatMessage("hi", role="critic"),
-    "function": FunctionMessage("42", name="f"),
+    "ai with extra fields": AIMessage("hi", foo=1, bar={"x": (1,)}),
+    "tool": ToolMessage(content="42", tool_call_id="call_1", name="search", status="error", id="t1"),
+    "tool with odd artifact": ToolMessage(content="42", tool_call_id="call_1", artifact=_ODD),
+    "tool with bytes": ToolMessage(content="42", tool_call_id="call_1", artifact=b"\x89PNG"),
+    "tool of blocks": ToolMessage(content=[{"type": "text", "text": "x"}, "y"], tool_call_id="call_1"),
+    "chat": ChatMessage(content="hi", role="critic"),
+    "function": FunctionMessage(content="42", name="f"),
     "remove": RemoveMessage(id="h1"),
-    "human chunk": HumanMessageChunk("he"),
+    "human chunk": HumanMessageChunk(content="he"),
     "ai chunk": AIMessageChunk(
         "he", tool_call_chunks=[{"name": "f", "args": '{"a"', "id": "c", "index": 0, "type": "tool_call_chunk"}], id="run-2"
     ),
-    "last ai chunk": AIMessageChunk("", chunk_position="last"),
-    "system chunk": SystemMessageChunk("s"),
-    "tool chunk": ToolMessageChunk("4", tool_call_id="c"),
-    "chat chunk": ChatMessageChunk("h", role="critic"),
-    "function chunk": FunctionMessageChunk("4", name="f"),
+    "last ai chunk": AIMessageChunk(content="", chunk_position="last"),
+    "system chunk": SystemMessageChunk(content="s"),
+    "tool chunk": ToolMessageChunk(content="4", tool_call_id="c"),
+    "chat chunk": ChatMessageChunk(content="h", role="critic"),
+    "function chunk": FunctionMessageChunk(content="4", name="f"),
     "a user's subclass": TicketMessage("hello", ticket=7, also="this"),  # type: ignore[call-arg]
     "a user's own type": OwnType(content="hm", score=0.5),
 }
