@@ -192,7 +192,9 @@ CASES: dict[str, BaseMessage] = {
     "remove": RemoveMessage(id="h1"),
     "human chunk": HumanMessageChunk(content="he"),
     "ai chunk": AIMessageChunk(
-        "he", tool_call_chunks=[{"name": "f", "args": '{"a"', "id": "c", "index": 0, "type": "tool_call_chunk"}], id="run-2"
+        content="he",
+        tool_call_chunks=[{"name": "f", "args": '{"a"', "id": "c", "index": 0, "type": "tool_call_chunk"}],
+        id="run-2",
     ),
     "last ai chunk": AIMessageChunk(content="", chunk_position="last"),
     "system chunk": SystemMessageChunk(content="s"),
