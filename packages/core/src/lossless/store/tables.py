@@ -18,8 +18,11 @@ from sqlmodel import Field, SQLModel
 __all__ = [
     "METADATA",
     "BlobRow",
+    "CalibrationRow",
+    "CorrectionRow",
     "HeadLogRow",
     "HeadRow",
+    "LeaseRow",
     "MessageRow",
     "NodeRow",
     "SearchDocRow",
@@ -329,6 +332,43 @@ class SpendRow(_Base, table=True):
     output_tokens: int = _int()
     cost: int = _int()
     unpriced: int = _int()
+
+
+class LeaseRow(_Base, table=True):
+    """Who does a piece of work on a thread now, and until when (``lossless.store.leases``). Operational."""
+
+    __tablename__ = "lossless_lease"
+    __table_args__ = (_KEYED,)
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    work: str = _key()
+    holder: str = _text()
+    until: int = _int()
+
+
+class CorrectionRow(_Base, table=True):
+    """A message in which a person corrects something. ``meant``: a JSON list of the seqs that it is about. Operational."""
+
+    __tablename__ = "lossless_correction"
+    __table_args__ = (_KEYED,)
+
+    namespace: str = _key()
+    thread_id: str = _key()
+    seq: int = Field(sa_type=_Big, primary_key=True)
+    meant: str = _text()
+
+
+class CalibrationRow(_Base, table=True):
+    """How many tokens a model's provider reported for contexts that were counted as ``counted``. Operational."""
+
+    __tablename__ = "lossless_calibration"
+    __table_args__ = (_KEYED,)
+
+    namespace: str = _key()
+    model: str = _key()
+    counted: int = _int()
+    reported: int = _int()
 
 
 class SearchDocRow(_Base, table=True):

@@ -23,6 +23,7 @@ def upgrade() -> None:
     _create_summaries()
     _create_lineage()
     _create_spending()
+    _create_operations()
     _create_search()
     if op.get_bind().dialect.name == "postgresql":
         _finish_on_postgres()
@@ -315,6 +316,41 @@ def _create_spending() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("lossless_spend_slot", "lossless_spend", ["namespace", "slot"], unique=False)
+
+
+def _create_operations() -> None:
+    """Leases, corrections, and how well tokens are counted."""
+    op.create_table(
+        "lossless_lease",
+        _text("namespace"),
+        _text("thread_id"),
+        _text("work"),
+        _text("holder"),
+        _int("until"),
+        sa.PrimaryKeyConstraint("namespace", "thread_id", "work"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "lossless_correction",
+        _text("namespace"),
+        _text("thread_id"),
+        _int("seq"),
+        _text("meant"),
+        sa.PrimaryKeyConstraint("namespace", "thread_id", "seq"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "lossless_calibration",
+        _text("namespace"),
+        _text("model"),
+        _int("counted"),
+        _int("reported"),
+        sa.PrimaryKeyConstraint("namespace", "model"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
 
 
 def _create_search() -> None:
