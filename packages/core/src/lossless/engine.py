@@ -36,6 +36,7 @@ from lossless.store import times
 from lossless.store.connection import Durability, open_database
 from lossless.store.drafting import DEFAULT_FORMAT, Drafter
 from lossless.store.keys import Reach, ThreadKey, checked_name
+from lossless.store.namespaces import Secrets
 from lossless.store.pages import Page
 from lossless.store.read import MessageReader
 from lossless.store.search import Hit, Mode, search
@@ -109,10 +110,11 @@ class Engine:
         self.url = url or os.environ.get("LOSSLESS_URL") or DEFAULT_URL
         self.database = open_database(self.url, durability=durability, create=create)
         self.views = ViewStore()
-        self.reader = MessageReader(lambda: self.plugins.formats)
+        self.secrets = Secrets(self.database)
+        self.reader = MessageReader(lambda: self.plugins.formats, self.secrets)
         self._summaries = SummaryCache()
         self.builder = ContextBuilder(self.reader, self._summaries, self.counter, lambda: self.plugins.formats)
-        self.drafter = Drafter(self.namespace, self.counter, lambda: self.plugins.formats, is_engines_own)
+        self.drafter = Drafter(self._secret, self.counter, lambda: self.plugins.formats, is_engines_own)
         self.guard = Guard(self.database, self.namespace, rules=breaker, limit=spend_limit, tell=self.plugins.event)
         self._caller = SummarizerCaller()
         models = ModelCalls(self.guard, self._caller, self.counter, self.plugins.models)
@@ -274,6 +276,9 @@ class Engine:
     def now() -> int:
         """Give the time in microseconds."""
         return times.now()
+
+    def _secret(self) -> bytes:
+        return self.secrets.make(self.namespace)
 
     def _shows_a_change(self, key: ThreadKey, limits: Limits) -> bool:
         """Tell whether the thread's newest move changed what a model is shown."""

@@ -60,7 +60,8 @@ def digest_of(engine: Engine, message: Any, format: str, own: str | None) -> Giv
         reader.read(message)
     except MessageError as error:
         return Given(None, refused=error.message)
-    return Given(blob_digest(engine.namespace, data), has_id=has_id, is_system=role in ("system", "developer"))
+    digest = blob_digest(engine.secrets.make(engine.namespace), data)
+    return Given(digest, has_id=has_id, is_system=role in ("system", "developer"))
 
 
 def match(engine: Engine, thread_id: str, given: Sequence[Given]) -> Match:

@@ -18,6 +18,7 @@ from lossless.store.blobs import unpack
 from lossless.store.digests import EMPTY_CHAIN, blob_digest, chain_link, commitment
 from lossless.store.integrity import database_problems
 from lossless.store.keys import ThreadKey
+from lossless.store.namespaces import read_secret
 from lossless.store.read import facts_of
 from lossless.store.tables import BlobRow, HeadRow, MessageRow, SearchDocRow
 
@@ -89,13 +90,14 @@ def _thread_problems(connection: Connection, views: ViewStore, key: ThreadKey, h
 
 def _message_problems(connection: Connection, key: ThreadKey, head: Head) -> Iterator[str]:
     chain, total, expected = _start(connection, key)
+    secret = read_secret(connection, key.namespace) or b""
     for row in _rows(connection, key):
         if row.seq != expected:
             yield f"seq {expected} is missing"
             expected = row.seq
         expected += 1
         name = f"message {row.id} (seq {row.seq})"
-        yield from _payload_problems(key, row, name)
+        yield from _payload_problems(secret, row, name)
         total += row.tokens
         if total != row.total_tokens:
             yield f"{name} has another token sum than the messages up to it"
@@ -119,7 +121,7 @@ def _message_problems(connection: Connection, key: ThreadKey, head: Head) -> Ite
         yield "the head's counters don't match the messages"
 
 
-def _payload_problems(key: ThreadKey, row: Any, name: str) -> Iterator[str]:
+def _payload_problems(secret: bytes, row: Any, name: str) -> Iterator[str]:
     if row.data is None:
         yield f"{name} has lost its payload"
         return
@@ -128,7 +130,7 @@ def _payload_problems(key: ThreadKey, row: Any, name: str) -> Iterator[str]:
     except CorruptError as error:
         yield f"{name} was changed: {error.message}"
         return
-    if blob_digest(key.namespace, data) != row.digest or commitment(row.salt, data) != row.commitment:
+    if blob_digest(secret, data) != row.digest or commitment(row.salt, data) != row.commitment:
         yield f"{name} was changed: its payload does not match its digest"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import lru_cache
 
 __all__ = ["EMPTY_CHAIN", "blob_digest", "chain_link", "commitment"]
 
@@ -12,14 +11,9 @@ EMPTY_CHAIN = bytes(32)
 """The chain value before the first message of a thread."""
 
 
-@lru_cache(maxsize=1024)
-def _prefix(namespace: str) -> bytes:
-    return hashlib.sha256(b"lossless blob\0" + namespace.encode("utf-8", "surrogatepass")).digest()
-
-
-def blob_digest(namespace: str, data: bytes) -> bytes:
-    """Address content within a namespace: the same bytes have another digest in every namespace."""
-    return hashlib.sha256(_prefix(namespace) + data).digest()
+def blob_digest(secret: bytes, data: bytes) -> bytes:
+    """Address content within a namespace, by its secret: the same bytes have another digest in every namespace."""
+    return hashlib.sha256(secret + data).digest()
 
 
 def commitment(salt: bytes, data: bytes) -> bytes:

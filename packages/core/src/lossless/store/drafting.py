@@ -53,7 +53,7 @@ class Drafter:
     """Makes drafts. One for each engine.
 
     Args:
-        namespace: digests are made for it.
+        secret: gives what digests are keyed with.
         counter: counts tokens.
         formats: gives the readers of formats by name.
         is_engines_own: tells of a text whether the engine wrote it, given what tells whether a summary id is known.
@@ -61,12 +61,12 @@ class Drafter:
 
     def __init__(
         self,
-        namespace: str,
+        secret: Callable[[], bytes],
         counter: TokenCounter,
         formats: Callable[[], Mapping[str, Format]],
         is_engines_own: Callable[[str, Callable[[str], bool]], bool],
     ) -> None:
-        self._namespace = namespace
+        self._secret = secret
         self._counter = counter
         self._formats = formats
         self._is_engines_own = is_engines_own
@@ -137,7 +137,7 @@ class Drafter:
             data=data,
             codec=codec,
             packed=packed,
-            digest=blob_digest(self._namespace, data),
+            digest=blob_digest(self._secret(), data),
             tokens=count_parts(said.parts, self._counter, name=None if said.role == "tool" else said.name),
             exact=self._counter.exact,
             created_at=at,

@@ -15,6 +15,7 @@ _ROWS, _THREAD = 1_000_000, 10_000  # of one namespace, of one thread
 
 # For each table and index (a table without a rowid is its own): rows in all, then rows that share the first 1, 2, … key columns.
 _SHAPES: tuple[tuple[str, str | None, tuple[int, ...]], ...] = (
+    ("lossless_namespace", "lossless_namespace", (100, 1)),
     ("lossless_thread", "lossless_thread", (100, 100, 1)),
     ("lossless_head", "lossless_head", (100, 100, 1)),
     ("lossless_head_log", "lossless_head_log", (50_000, 50_000, 500, 1)),

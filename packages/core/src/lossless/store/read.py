@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, literal_column, select
 
-from lossless.errors import CorruptError, NotFoundError
+from lossless.errors import NotFoundError
 from lossless.messages.formats import Format
 from lossless.messages.model import Message
 from lossless.messages.parts import Opaque, Part
 from lossless.messages.payload import decode
-from lossless.store.blobs import unpack
-from lossless.store.digests import blob_digest
 from lossless.store.keys import ThreadKey
+from lossless.store.namespaces import Secrets
+from lossless.store.payloads import verified_payload
 from lossless.store.prepared import Prepared
 from lossless.store.tables import BlobRow, MessageRow
 from lossless.store.times import from_stored
@@ -100,8 +100,9 @@ _FACTS = select(
 class MessageReader:
     """Reads the messages of threads. Messages are immutable, so what is kept in memory can't be stale."""
 
-    def __init__(self, formats: Callable[[], Mapping[str, Format]]) -> None:
+    def __init__(self, formats: Callable[[], Mapping[str, Format]], secrets: Secrets) -> None:
         self._formats = formats
+        self._secrets = secrets
         self._lock = threading.Lock()
         self._recent: OrderedDict[tuple[ThreadKey, int], Message] = OrderedDict()
         self._bytes = 0
@@ -115,7 +116,7 @@ class MessageReader:
         missing = [seq for seq in range(first, last + 1) if seq not in known]
         for row in _in_ranges(_BETWEEN, connection, key, missing[0], missing[-1]):
             if row.seq not in known:
-                known[row.seq] = self._message(key, row)
+                known[row.seq] = self._message(connection, key, row)
         return [known[seq] for seq in range(first, last + 1) if seq in known]
 
     def by_seq(self, connection: Connection, key: ThreadKey, seqs: Sequence[int], *, keep: bool = True) -> list[Message]:
@@ -124,14 +125,14 @@ class MessageReader:
         missing = {seq for seq in seqs if seq not in known}
         for first, last in _stretches(missing):
             rows = _in_ranges(_BETWEEN, connection, key, first, last)
-            known.update((row.seq, self._message(key, row, keep=keep)) for row in rows if row.seq in missing)
+            known.update((row.seq, self._message(connection, key, row, keep=keep)) for row in rows if row.seq in missing)
         return [known[seq] for seq in seqs if seq in known]
 
     def in_place_order(self, connection: Connection, key: ThreadKey, start: int, stop: int) -> list[Message]:
         """Read the messages with seq ``start`` to ``stop`` (exclusive), a revision where its predecessor stood."""
         rows = _in_ranges(_BETWEEN, connection, key, start, stop - 1)
         rows.sort(key=lambda row: (row.place, row.seq))
-        return [self._message(key, row, keep=False) for row in rows]
+        return [self._message(connection, key, row, keep=False) for row in rows]
 
     def by_id(self, connection: Connection, key: ThreadKey, id: str) -> Message | None:
         """Read the newest message with an id."""
@@ -139,7 +140,7 @@ class MessageReader:
             wanted = {"namespace": key.namespace, "thread_id": thread_id, "id": id, "first": first, "last": last}
             row = _BY_ID.first(connection, wanted)
             if row is not None:
-                return self._message(key, row)
+                return self._message(connection, key, row)
         return None
 
     def forget(self, key: ThreadKey) -> None:
@@ -153,8 +154,8 @@ class MessageReader:
             recent = self._recent
             return {seq: recent[key, seq] for seq in seqs if (key, seq) in recent}
 
-    def _message(self, key: ThreadKey, row: Any, *, keep: bool = True) -> Message:
-        data = _payload(key, row)
+    def _message(self, connection: Connection, key: ThreadKey, row: Any, *, keep: bool = True) -> Message:
+        data = verified_payload(key, row, self._secrets.within(connection, key.namespace))
         message = Message(
             id=row.id,
             seq=row.seq,
@@ -187,22 +188,6 @@ class MessageReader:
             while self._bytes > _CACHE_BYTES:
                 _, dropped = self._recent.popitem(last=False)
                 self._bytes -= _memory(dropped)
-
-
-def _payload(key: ThreadKey, row: Any) -> bytes:
-    """Give a message's verbatim payload.
-
-    Raises:
-        CorruptError: it is missing, can't be unpacked, or does not match its digest.
-    """
-    name = f"message {row.id} (seq {row.seq}) of thread {key.owner(row.seq)}"
-    try:
-        data = None if row.data is None else unpack(row.codec, row.size, row.data)
-    except CorruptError as error:
-        raise CorruptError(f"{name} is damaged: {error.message}", hint=error.hint) from None
-    if data is None or blob_digest(key.namespace, data) != row.digest:
-        raise CorruptError(f"{name} does not match its digest", hint="run `lossless verify`; restore a backup to get it back")
-    return data
 
 
 def _memory(message: Message) -> int:

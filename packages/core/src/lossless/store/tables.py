@@ -24,6 +24,7 @@ __all__ = [
     "HeadRow",
     "LeaseRow",
     "MessageRow",
+    "NamespaceRow",
     "NodeRow",
     "SearchDocRow",
     "SnapshotRow",
@@ -72,6 +73,16 @@ def _to(table: str, *pairs: tuple[str, str]) -> ForeignKeyConstraint:
 
 
 _TO_THREAD = ("thread_id", "thread_id")
+
+
+class NamespaceRow(_Base, table=True):
+    """A tenant: the secret that its digests are keyed with (see ``lossless.store.namespaces``)."""
+
+    __tablename__ = "lossless_namespace"
+    __table_args__ = (_KEYED,)
+
+    namespace: str = _key()
+    secret: bytes = _bytes()
 
 
 class ThreadRow(_Base, table=True):

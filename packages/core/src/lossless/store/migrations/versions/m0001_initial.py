@@ -12,7 +12,18 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-APPEND_ONLY = ("thread", "blob", "message", "node", "head_log", "snapshot", "summary", "summary_message", "summary_child")
+APPEND_ONLY = (
+    "namespace",
+    "thread",
+    "blob",
+    "message",
+    "node",
+    "head_log",
+    "snapshot",
+    "summary",
+    "summary_message",
+    "summary_child",
+)
 
 
 def upgrade() -> None:
@@ -60,7 +71,15 @@ def _finish_on_postgres() -> None:
 
 
 def _create_content() -> None:
-    """Blobs, nodes of persistent vectors, and threads."""
+    """Namespaces, blobs, nodes of persistent vectors, and threads."""
+    op.create_table(
+        "lossless_namespace",
+        _text("namespace"),
+        _bytes("secret"),
+        sa.PrimaryKeyConstraint("namespace"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
     op.create_table(
         "lossless_blob",
         _text("namespace"),

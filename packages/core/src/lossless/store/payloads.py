@@ -1,0 +1,28 @@
+"""Payloads: the verbatim bytes of a stored message, held against their digest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lossless.errors import CorruptError
+from lossless.store.blobs import unpack
+from lossless.store.digests import blob_digest
+from lossless.store.keys import ThreadKey
+
+__all__ = ["verified_payload"]
+
+
+def verified_payload(key: ThreadKey, row: Any, secret: bytes) -> bytes:
+    """Give a message's verbatim payload.
+
+    Raises:
+        CorruptError: it is missing, can't be unpacked, or does not match its digest.
+    """
+    name = f"message {row.id} (seq {row.seq}) of thread {key.owner(row.seq)}"
+    try:
+        data = None if row.data is None else unpack(row.codec, row.size, row.data)
+    except CorruptError as error:
+        raise CorruptError(f"{name} is damaged: {error.message}", hint=error.hint) from None
+    if data is None or blob_digest(secret, data) != row.digest:
+        raise CorruptError(f"{name} does not match its digest", hint="run `lossless verify`; restore a backup to get it back")
+    return data
