@@ -15,7 +15,7 @@ from lossless.errors import StoreError
 from lossless.store.connection import open_database
 from lossless.store.tables import METADATA
 
-MUTABLE = {"lossless_head", "lossless_search_doc"}
+MUTABLE = {"lossless_head", "lossless_search_doc", "lossless_spend"}
 IMMUTABLE = sorted(set(METADATA.tables) - MUTABLE)
 
 
