@@ -203,7 +203,7 @@ def test_a_hit_says_where_it_is_and_what_covers_it() -> None:
 
 def test_a_substring_inside_longer_words_is_found_behind_a_page_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lossless.store.search, "INDEX_FROM", 50)
-    monkeypatch.setattr(lossless.store.search, "_BATCH", 40)
+    monkeypatch.setattr(lossless.store.search, "_SCAN_UP_TO", 40)
     with Engine("sqlite://", load_plugins=False) as engine:
         for name in ("one", "two"):
             thread = engine.thread(name)
@@ -218,6 +218,7 @@ def test_a_substring_inside_longer_words_is_found_behind_a_page_of_words(monkeyp
             page = engine.grep("ticket", limit=8, cursor=page.next_cursor)
         expected = {(name, n + 1) for name in ("one", "two") for n in range(120) if n % 3 < 2}
         assert set(found) == expected
+        assert len(found) == len(expected)
 
 
 def test_what_can_not_be_json_is_found_too() -> None:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from types import TracebackType
 
 from sqlalchemy import Connection
@@ -35,11 +36,12 @@ from lossless.policies.model import Policy, Summarizer, Usage
 from lossless.store import times
 from lossless.store.connection import Durability, open_database
 from lossless.store.drafting import DEFAULT_FORMAT, Drafter
+from lossless.store.filters import filters
 from lossless.store.keys import Reach, ThreadKey, checked_name
 from lossless.store.namespaces import Secrets
 from lossless.store.pages import Page
 from lossless.store.read import MessageReader
-from lossless.store.search import Hit, Mode, search
+from lossless.store.search import Hit, Mode, chosen_mode, search
 from lossless.summarizers.breaker import BreakerRules
 from lossless.summarizers.calling import SummarizerCaller
 from lossless.thread import Thread
@@ -155,6 +157,10 @@ class Engine:
         thread: str | None = None,
         mode: Mode = "exact",
         regex: bool = False,
+        role: str | Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        tool: str | Iterable[str] | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[Hit]:
@@ -165,6 +171,10 @@ class Engine:
             thread: only in this thread.
             mode: ``exact`` substring in any case; ``words``: AND, OR, NOT, phrases and prefix*, ranked; ``regex``.
             regex: the same as ``mode="regex"``.
+            role: only messages of this role, or of one of these.
+            since: only what was made then or later.
+            until: only what was made before.
+            tool: only calls of this tool, or of one of these, and what it answered.
             limit: hits in a page.
             cursor: ``next_cursor`` of the page before.
 
@@ -172,11 +182,13 @@ class Engine:
             Hits, newest first unless ranked; a page says how many messages were scanned, and has a cursor if there may be more.
 
         Raises:
-            QueryError: a regular expression that can't be read or runs for too long, or a foreign cursor.
+            QueryError: a regular expression that can't be read or runs for too long, arguments that contradict each other, or a
+                foreign cursor.
         """
+        chosen, wanted = chosen_mode(mode, regex), filters(role=role, since=since, until=until, tool=tool)
         reach = Reach(self.namespace) if thread is None else Reach.of(self.key_of(thread))
         with self.database.read() as connection:
-            page = search(connection, self.reader, reach, pattern, mode="regex" if regex else mode, limit=limit, cursor=cursor)
+            page = search(connection, self.reader, reach, pattern, mode=chosen, filters=wanted, limit=limit, cursor=cursor)
             found = page.items if thread is None else [replace(hit, thread_id=thread) for hit in page.items]
             hits = self._with_summaries(connection, found)
         return Page(hits, page.next_cursor, page.scanned)

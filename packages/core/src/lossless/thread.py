@@ -242,10 +242,21 @@ class Thread:
             return engine.builder.build(connection, self._key, head, view, limits=limits, profile=rules, format=versioned(format))
 
     def grep(
-        self, pattern: str, *, mode: Mode = "exact", regex: bool = False, limit: int = 50, cursor: str | None = None
+        self,
+        pattern: str,
+        *,
+        mode: Mode = "exact",
+        regex: bool = False,
+        role: str | Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        tool: str | Iterable[str] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
     ) -> Page[Hit]:
         """Search this thread; see ``Engine.grep``."""
-        return self._engine.grep(pattern, thread=self.id, mode=mode, regex=regex, limit=limit, cursor=cursor)
+        filters: dict[str, Any] = {"role": role, "since": since, "until": until, "tool": tool}
+        return self._engine.grep(pattern, thread=self.id, mode=mode, regex=regex, limit=limit, cursor=cursor, **filters)
 
     def expand(self, id: str, *, sources_only: bool = False, offset: int = 0, limit: int | None = None) -> list[Message]:
         """Give the messages under a summary, or behind a message's id, verbatim and in order.

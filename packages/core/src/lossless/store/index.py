@@ -7,6 +7,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection
 
+from lossless.store.filters import Filters
 from lossless.store.index_fts5 import Fts5Index
 from lossless.store.index_tsvector import TsvectorIndex
 from lossless.store.keys import Reach, ThreadKey
@@ -21,12 +22,14 @@ class Candidate(Protocol):
     Attributes:
         docid: its place in the index: later ones are higher, within a thread strictly so.
         sure: whether it matches; otherwise its tokens are to be looked at.
+        passes: whether it passes the filters, all but the one by tool.
     """
 
     docid: int
     thread_id: str
     seq: int
     sure: bool
+    passes: bool
 
 
 class Index(Protocol):
@@ -35,13 +38,18 @@ class Index(Protocol):
     def add(self, connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
         """Index messages of a thread given as (seq, tokens with spaces between)."""
 
-    def newest(self, connection: Connection, reach: Reach, expression: Expression, below: int) -> Generator[Candidate]:
-        """Give what matches and has a docid below a bound, newest first."""
+    def last(self, connection: Connection) -> int:
+        """Give the highest docid, 0 where there is none; of every namespace."""
+
+    def newest(
+        self, connection: Connection, reach: Reach, filters: Filters, expression: Expression, below: int
+    ) -> Generator[Candidate]:
+        """Give what matches and has a docid below a bound, newest first; what the filters leave out is marked."""
 
     def ranked(
-        self, connection: Connection, reach: Reach, expression: Expression, limit: int, offset: int
+        self, connection: Connection, reach: Reach, filters: Filters, expression: Expression, below: int, limit: int
     ) -> Sequence[Candidate]:
-        """Give a stretch of what matches, best first, the newest first among equals."""
+        """Give the best of what matches, passes the filters and has a docid below a bound, the newest first among equals."""
 
 
 _INDEXES: dict[str, Index] = {"sqlite": Fts5Index(), "postgresql": TsvectorIndex()}

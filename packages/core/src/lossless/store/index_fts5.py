@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Result, func, insert, select, text
 
 from lossless.store.bounds import within_bounds
+from lossless.store.filters import Filters
 from lossless.store.keys import Reach, ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.tables import SearchDocRow
@@ -23,12 +24,12 @@ _LAST_DOCUMENT = Prepared(select(func.max(_DOC.c.docid).label("last")))
 _INSERT_DOCUMENT = Prepared(insert(_DOC))
 _INSERT_TERMS = Prepared(text("INSERT INTO lossless_search (rowid, scope, body) VALUES (:docid, :scope, :body)"))
 _MATCHES = (
-    "SELECT d.docid, d.thread_id, d.seq, 1 AS sure "
-    "FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
-    "WHERE lossless_search MATCH :query AND d.namespace = :namespace "
+    "SELECT d.docid, d.thread_id, d.seq, 1 AS sure, {passes} AS passes "
+    "FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid {join}"
+    "WHERE lossless_search MATCH :query AND d.namespace = :namespace AND lossless_search.rowid < :below {within}"
 )
-_NEWEST = "AND lossless_search.rowid < :below ORDER BY lossless_search.rowid DESC"
-_RANKED = "ORDER BY rank, d.docid DESC LIMIT :limit OFFSET :offset"
+_NEWEST = _MATCHES + "ORDER BY lossless_search.rowid DESC"
+_RANKED = _MATCHES + "AND {passes} ORDER BY rank, d.docid DESC LIMIT :limit"
 
 
 class Fts5Index:
@@ -36,7 +37,7 @@ class Fts5Index:
 
     def add(self, connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
         """Index messages; there is one writer at a time, so the next docid is one more than the last."""
-        last = _LAST_DOCUMENT.first(connection, {}).last or 0
+        last = self.last(connection)
         scope = f"{_scope_token(key.namespace)} {_scope_token(key.namespace, key.thread_id)}"
         rows = [
             {"docid": last + offset, "namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
@@ -46,21 +47,31 @@ class Fts5Index:
         terms = [{"docid": row["docid"], "scope": scope, "body": body} for row, (_seq, body) in zip(rows, documents, strict=True)]
         _INSERT_TERMS.run(connection, *terms)
 
-    def newest(self, connection: Connection, reach: Reach, expression: Expression, below: int) -> Generator[Any]:
+    def last(self, connection: Connection) -> int:
+        """Give the highest docid."""
+        return _LAST_DOCUMENT.first(connection, {}).last or 0
+
+    def newest(
+        self, connection: Connection, reach: Reach, filters: Filters, expression: Expression, below: int
+    ) -> Generator[Any]:
         """Give what matches, newest first, as it is found."""
-        with _run(connection, _NEWEST, reach, expression, below=below) as rows:
+        with _run(connection, _NEWEST, reach, filters, expression, below=below) as rows:
             yield from rows
 
-    def ranked(self, connection: Connection, reach: Reach, expression: Expression, limit: int, offset: int) -> Sequence[Any]:
-        """Give a stretch of what matches, by FTS5's own rank (BM25)."""
-        return _run(connection, _RANKED, reach, expression, limit=limit, offset=offset).all()
+    def ranked(
+        self, connection: Connection, reach: Reach, filters: Filters, expression: Expression, below: int, limit: int
+    ) -> Sequence[Any]:
+        """Give the best of what matches, by FTS5's own rank (BM25)."""
+        return _run(connection, _RANKED, reach, filters, expression, below=below, limit=limit).all()
 
 
-def _run(connection: Connection, rest: str, reach: Reach, expression: Expression, **numbers: int) -> Result[Any]:
-    condition, values = within_bounds(reach)
+def _run(
+    connection: Connection, statement: str, reach: Reach, filters: Filters, expression: Expression, **numbers: int
+) -> Result[Any]:
+    within, bounds = within_bounds(reach)
     query = _scoped(reach, to_fts5(expression))
-    wanted = {"query": query, "namespace": reach.namespace, **values, **numbers}
-    return connection.execute(text(_MATCHES + condition + rest), wanted)
+    wanted = {"query": query, "namespace": reach.namespace, **bounds, **filters.values, **numbers}
+    return connection.execute(text(statement.format(within=within, join=filters.join, passes=filters.passes)), wanted)
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from lossless.store.bounds import within_bounds
+from lossless.store.filters import Filters
 from lossless.store.keys import Reach, ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.words import And, Expression, Not, Or, Phrase, Prefix, Term
@@ -37,12 +38,14 @@ _INSERT = Prepared(
 )
 _THREADS = "AND d.thread_id = ANY(:threads) "
 _MATCHES = (
-    "SELECT d.docid, d.thread_id, d.seq, (d.held = 0 AND CAST(:sure AS boolean)) AS sure FROM lossless_search_doc d "
+    "SELECT d.docid, d.thread_id, d.seq, (d.held = 0 AND CAST(:sure AS boolean)) AS sure, {passes} AS passes "
+    "FROM lossless_search_doc d {join}"
     "WHERE d.namespace = :namespace {within}"
-    "AND d.tokens @@ CAST(:wanted AS tsquery) "
+    "AND d.tokens @@ CAST(:wanted AS tsquery) AND d.docid < :below "
 )
-_NEWEST = _MATCHES + "AND d.docid < :below ORDER BY d.docid DESC LIMIT :limit"
-_RANKED = _MATCHES + "ORDER BY ts_rank(d.tokens, CAST(:wanted AS tsquery)) DESC, d.docid DESC LIMIT :limit OFFSET :offset"
+_NEWEST = _MATCHES + "ORDER BY d.docid DESC LIMIT :limit"
+_RANKED = _MATCHES + "AND {passes} ORDER BY ts_rank(d.tokens, CAST(:wanted AS tsquery)) DESC, d.docid DESC LIMIT :limit"
+_LAST = Prepared(text("SELECT max(docid) FROM lossless_search_doc"))
 
 
 class TsvectorIndex:
@@ -56,18 +59,26 @@ class TsvectorIndex:
             rows.append({"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq, "held": held, "tokens": tokens})
         _INSERT.run(connection, *rows)
 
-    def newest(self, connection: Connection, reach: Reach, expression: Expression, below: int) -> Generator[Any]:
+    def last(self, connection: Connection) -> int:
+        """Give the highest docid."""
+        return _LAST.first(connection, {})[0] or 0
+
+    def newest(
+        self, connection: Connection, reach: Reach, filters: Filters, expression: Expression, below: int
+    ) -> Generator[Any]:
         """Give what matches, newest first, batch by batch."""
         while True:
-            rows = _run(connection, _NEWEST, reach, expression, below=below, limit=_BATCH)
+            rows = _run(connection, _NEWEST, reach, filters, expression, below=below, limit=_BATCH)
             yield from rows
             if len(rows) < _BATCH:
                 return
             below = rows[-1].docid
 
-    def ranked(self, connection: Connection, reach: Reach, expression: Expression, limit: int, offset: int) -> Sequence[Any]:
-        """Give a stretch of what matches, by how often and how close together the words stand."""
-        return _run(connection, _RANKED, reach, expression, limit=limit, offset=offset)
+    def ranked(
+        self, connection: Connection, reach: Reach, filters: Filters, expression: Expression, below: int, limit: int
+    ) -> Sequence[Any]:
+        """Give the best of what matches, by how often and how close together the words stand."""
+        return _run(connection, _RANKED, reach, filters, expression, below=below, limit=limit)
 
 
 def to_tsvector(tokens: Sequence[str]) -> tuple[int, str]:
@@ -102,7 +113,9 @@ def to_tsquery(expression: Expression) -> str:
     raise TypeError(f"no expression: {expression!r}")
 
 
-def _run(connection: Connection, statement: str, reach: Reach, expression: Expression, **numbers: int) -> Sequence[Any]:
+def _run(
+    connection: Connection, statement: str, reach: Reach, filters: Filters, expression: Expression, **numbers: int
+) -> Sequence[Any]:
     loose = to_tsquery(_loosened(expression))
     sure = _operands(expression) <= _MOST_OPERANDS
     query = to_tsquery(expression) if sure else loose
@@ -110,13 +123,15 @@ def _run(connection: Connection, statement: str, reach: Reach, expression: Expre
         "namespace": reach.namespace,
         "wanted": f"{query} | ({loose} & {_MARKS[_UNPLACED]}) | {_MARKS[_ABSENT]}",
         "sure": sure,
+        **filters.values,
         **numbers,
     }
     within, bounds = within_bounds(reach)
     if reach.threads is not None:
         within += _THREADS
         values["threads"] = list(reach.threads)
-    return connection.execute(text(statement.format(within=within)), {**values, **bounds}).all()
+    written = statement.format(within=within, join=filters.join, passes=filters.passes)
+    return connection.execute(text(written), {**values, **bounds}).all()
 
 
 def _loosened(expression: Expression) -> Expression:

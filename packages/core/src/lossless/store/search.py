@@ -7,45 +7,42 @@ end inside longer tokens can't be narrowed down; then the messages themselves ar
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 import regex
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
-from lossless.errors import CorruptError, QueryError
+from lossless.errors import QueryError
 from lossless.messages.model import Message
 from lossless.messages.parts import searchable
 from lossless.store.analyzer import And, Prefix, Term, analyze, parse_words, query_tokens
-from lossless.store.blobs import unpack
-from lossless.store.index import index_of
+from lossless.store.filters import EVERYTHING, Filters, uses_tool
+from lossless.store.index import Candidate, index_of
 from lossless.store.keys import Reach, ThreadKey
+from lossless.store.matching import Matcher, OutOfTimeError, RegexMatcher, prefilter, snippet, substring_matcher
 from lossless.store.pages import Page, read_cursor, write_cursor
 from lossless.store.read import MessageReader
-from lossless.store.tables import BlobRow, MessageRow, SearchDocRow
+from lossless.store.scanning import newest_first, size_of
+from lossless.store.seen import pack_seen, unpack_seen
 from lossless.store.words import Expression, holds
 
-__all__ = ["Hit", "Mode", "search"]
+__all__ = ["Hit", "Mode", "chosen_mode", "search"]
 
 Mode = Literal["exact", "words", "regex"]
 
-REGEX_SECONDS = 1.0
-"""How long a regular expression may search for one page."""
 SCAN_ROWS = 100_000
-"""How many messages are scanned for one page before it ends with a cursor."""
+"""How many messages are looked at for one page before it ends with a cursor."""
 INDEX_FROM = 20_000
 """From how many messages within reach an exact search asks the index first although it can't be complete."""
-_BATCH = 500
-_TAG = b'"$lossless"'
-_SNIPPET = 200
-
-_DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
-_MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
-_BLOB = BlobRow.__table__  # type: ignore[attr-defined]
+RANKED_MOST = 1_000
+"""How many hits are ranked; what is left comes newest first."""
+_SCAN_UP_TO = 500
+_TOP = 2**62
+_WORD = regex.compile(r"[\p{L}\p{N}_]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +58,15 @@ class Hit:
     summary_id: str | None = None
 
 
-Matcher = Callable[[Message], "int | None"]
-"""Gives the place of a match in a message's searchable text, or None."""
+def chosen_mode(mode: Mode, regex: bool) -> Mode:
+    """Give the mode that a caller means; ``regex`` is another word for that mode.
+
+    Raises:
+        QueryError: they contradict each other.
+    """
+    if regex and mode == "words":
+        raise QueryError("mode='words' and regex=True contradict each other", hint="give one of them")
+    return "regex" if regex else mode
 
 
 def search(
@@ -72,6 +76,7 @@ def search(
     pattern: str,
     *,
     mode: Mode = "exact",
+    filters: Filters = EVERYTHING,
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[Hit]:
@@ -83,8 +88,9 @@ def search(
         reach: the namespace, and the threads or all.
         pattern: what to look for.
         mode: ``exact`` substring in any case, newest first; ``words`` ranked; ``regex``, newest first.
+        filters: which messages are looked at.
         limit: hits in a page, at least 1.
-        cursor: where an earlier page ended.
+        cursor: where an earlier page ended. Messages that were appended meanwhile are not on later pages, all others are on one.
 
     Raises:
         QueryError: unknown mode, a pattern that is no text, a regular expression that can't be read or runs for longer than
@@ -92,228 +98,206 @@ def search(
     """
     if not isinstance(pattern, str):
         raise QueryError(f"a pattern must be text, not {type(pattern).__name__}", hint="give a string")
-    limit = min(max(1, limit), SCAN_ROWS)
+    if mode not in ("exact", "words", "regex"):
+        raise QueryError(f"the search mode {mode!r} is not known", hint="use exact, words or regex")
     if not pattern or reach.threads == ():
         return Page(())
+    limit = min(max(1, limit), SCAN_ROWS)
+    job = _Search(connection, reader, reach, filters, limit, cursor)
     if mode == "words":
-        return _words(connection, reader, reach, pattern, limit, cursor)
+        return _words(job, pattern)
     if mode == "exact":
-        return _exact(connection, reader, reach, pattern, limit, cursor)
-    if mode == "regex":
-        deadline = time.monotonic() + REGEX_SECONDS
-        return _scan(connection, reader, reach, _regex_matcher(pattern, deadline), limit, cursor, deadline=deadline)
-    raise QueryError(f"the search mode {mode!r} is not known", hint="use exact, words or regex")
+        return _exact(job, pattern)
+    return _regex(job, pattern)
 
 
-def _words(
-    connection: Connection, reader: MessageReader, reach: Reach, pattern: str, limit: int, cursor: str | None
-) -> Page[Hit]:
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One call: where it looks, and for how much."""
+
+    connection: Connection
+    reader: MessageReader
+    reach: Reach
+    filters: Filters
+    limit: int
+    cursor: str | None
+
+    def message(self, thread_id: str, seq: int) -> Message | None:
+        """Read a message; None where it is not there, or does not use a tool that it should."""
+        found = self.reader.by_seq(self.connection, ThreadKey(self.reach.namespace, thread_id), [seq])
+        tools = self.filters.tools
+        if not found or (tools and not uses_tool(self.connection, self.reader, found[0], self.reach.namespace, tools)):
+            return None
+        return found[0]
+
+
+def _words(job: _Search, pattern: str) -> Page[Hit]:
+    """Give the best first. What was shown is kept in the cursor, because ranks shift with every message that is appended."""
     expression = parse_words(pattern).expression
+    state = read_cursor(job.cursor, str, int, str)
+    if state is not None and state[0] not in ("ranked", "rest"):
+        raise _foreign()
     if expression is None:
         return Page(())
-    state = read_cursor(cursor, int)
-    offset = state[0] if state else 0
-    hits: list[Hit] = []
-    scanned = 0
-    while True:
-        rows = index_of(connection).ranked(connection, reach, expression, limit + 1, offset)
-        for row in rows[:limit]:
-            if len(hits) == limit:
-                return Page(hits, write_cursor(offset), scanned)
-            offset, scanned = offset + 1, scanned + 1
-            message = _message_at(connection, reader, reach, row.thread_id, row.seq)
-            if message is not None and (row.sure or holds(expression, analyze(searchable(message.parts)))):
-                hits.append(_hit(message, 0))
-        if len(rows) <= limit:
-            return Page(hits, None, scanned)
-        if len(hits) == limit:
-            return Page(hits, write_cursor(offset), scanned)
+    found = _Found(job, expression, pattern)
+    if state is not None and state[0] == "rest":
+        return found.rest(state[1], unpack_seen(state[2], RANKED_MOST))
+    if state is not None:
+        return found.best(state[1], unpack_seen(state[2], RANKED_MOST))
+    return found.best(index_of(job.connection).last(job.connection) + 1, set())
 
 
-def _exact(
-    connection: Connection, reader: MessageReader, reach: Reach, pattern: str, limit: int, cursor: str | None
-) -> Page[Hit]:
-    matches, may_match = _substring_matcher(pattern), _prefilter(pattern)
+class _Found:
+    """A page of the words mode in the making."""
+
+    def __init__(self, job: _Search, expression: Expression, pattern: str) -> None:
+        self._job = job
+        self._expression = expression
+        self._spelled = sorted(_WORD.findall(pattern.casefold()), key=len, reverse=True)
+        self._hits: list[Hit] = []
+        self._scanned = 0
+
+    def best(self, below: int, seen: set[int]) -> Page[Hit]:
+        """Go on among the best, then among the rest."""
+        job = self._job
+        index = index_of(job.connection)
+        while len(seen) < RANKED_MOST:
+            wanted = min(len(seen) + job.limit + 1, RANKED_MOST)
+            rows = index.ranked(job.connection, job.reach, job.filters, self._expression, below, wanted)
+            for row in rows:
+                if row.docid not in seen:
+                    if len(self._hits) == job.limit:
+                        return self._page(write_cursor("ranked", below, pack_seen(seen)))
+                    seen.add(row.docid)
+                    self._look_at(row)
+            if len(rows) < wanted:
+                return self._page(None)
+        return self.rest(below, seen)
+
+    def rest(self, below: int, seen: set[int]) -> Page[Hit]:
+        """Go on among those that were not ranked, newest first."""
+        job = self._job
+        rows = index_of(job.connection).newest(job.connection, job.reach, job.filters, self._expression, below)
+        with closing(rows):
+            for row in rows:
+                if len(self._hits) == job.limit or self._scanned >= SCAN_ROWS:
+                    return self._page(write_cursor("rest", row.docid + 1, pack_seen(seen)))
+                if row.docid not in seen:
+                    self._look_at(row)
+        return self._page(None)
+
+    def _look_at(self, row: Candidate) -> None:
+        self._scanned += 1
+        message = self._job.message(row.thread_id, row.seq) if row.passes else None
+        if message is not None and (row.sure or holds(self._expression, analyze(searchable(message.parts)))):
+            self._hits.append(_hit(message, self._place(message)))
+
+    def _place(self, message: Message) -> int:
+        """Give about where the longest of the words stands, for the snippet."""
+        text = searchable(message.parts).casefold()
+        return next((place for word in self._spelled if (place := text.find(word)) >= 0), 0)
+
+    def _page(self, cursor: str | None) -> Page[Hit]:
+        return Page(self._hits, cursor, self._scanned)
+
+
+def _exact(job: _Search, pattern: str) -> Page[Hit]:
+    matches, may_match = substring_matcher(pattern), prefilter(pattern)
     tokens = query_tokens(pattern)
     certain: list[Expression] = [*map(Term, tokens.whole), *([Prefix(tokens.prefix)] if tokens.prefix else [])]
-    state = read_cursor(cursor, str, int)
+    loose: list[Expression] = [Prefix(token) for token in tokens.loose]
+    state = read_cursor(job.cursor, str, int)
+    if state is not None and state[0] not in ("index", "scan", "others"):
+        raise _foreign()
+    if state is not None and state[0] == "others":
+        return _scan(job, _others(matches, loose), may_match, below=state[1], as_what="others")
     if state is not None and state[0] == "scan":
-        return _scan(connection, reader, reach, matches, limit, cursor, may_match=may_match)
-    if certain and _size(connection, reach) > _BATCH:
-        return _narrowed(connection, reader, reach, certain, matches, limit, cursor)
-    if tokens.loose and _size(connection, reach) > INDEX_FROM:
-        quick = _narrowed(connection, reader, reach, [Prefix(token) for token in tokens.loose], matches, limit, cursor)
-        if quick.items:
-            # What stands inside longer tokens is left to the scan, for those who ask for the next page.
-            return Page(quick.items, quick.next_cursor or write_cursor("scan", 0), quick.scanned)
-        cursor = None
-    return _scan(connection, reader, reach, matches, limit, cursor, may_match=may_match)
+        return _scan(job, matches, may_match, below=state[1])
+    size = size_of(job.connection, job.reach)
+    if certain and size > _SCAN_UP_TO:
+        return _narrowed(job, certain, matches)
+    if not loose or size <= INDEX_FROM:
+        return _scan(job, matches, may_match)
+    quick = _narrowed(job, loose, matches)
+    if not quick.items and state is None:
+        return _scan(job, matches, may_match)
+    # What stands inside longer tokens is left to a scan, for those who ask for the next page.
+    return Page(quick.items, quick.next_cursor or write_cursor("others", _TOP), quick.scanned)
 
 
-def _narrowed(
-    connection: Connection,
-    reader: MessageReader,
-    reach: Reach,
-    wanted: Sequence[Expression],
-    matches: Matcher,
-    limit: int,
-    cursor: str | None,
-) -> Page[Hit]:
+def _others(matches: Matcher, shown: Sequence[Expression]) -> Matcher:
+    """Give what leaves out the messages that the index has given already."""
+    expression = shown[0] if len(shown) == 1 else And(tuple(shown))
+
+    def left(message: Message) -> int | None:
+        place = matches(message)
+        return None if place is None or holds(expression, analyze(searchable(message.parts))) else place
+
+    return left
+
+
+def _narrowed(job: _Search, wanted: Sequence[Expression], matches: Matcher) -> Page[Hit]:
     """Verify what the index finds, newest first."""
-    state = read_cursor(cursor, str, int)
-    below = state[1] if state else 2**62
+    state = read_cursor(job.cursor, str, int)
     expression = wanted[0] if len(wanted) == 1 else And(tuple(wanted))
     hits: list[Hit] = []
     scanned = 0
-    with closing(index_of(connection).newest(connection, reach, expression, below)) as rows:
+    below = state[1] if state else _TOP
+    with closing(index_of(job.connection).newest(job.connection, job.reach, job.filters, expression, below)) as rows:
         for row in rows:
-            message = _message_at(connection, reader, reach, row.thread_id, row.seq)
             scanned += 1
+            message = job.message(row.thread_id, row.seq) if row.passes else None
             place = matches(message) if message is not None else None
             if message is not None and place is not None:
                 hits.append(_hit(message, place))
-            if len(hits) == limit or scanned >= SCAN_ROWS:
+            if len(hits) == job.limit or scanned >= SCAN_ROWS:
                 return Page(hits, write_cursor("index", row.docid), scanned)
     return Page(hits, None, scanned)
 
 
 def _scan(
-    connection: Connection,
-    reader: MessageReader,
-    reach: Reach,
+    job: _Search,
     matches: Matcher,
-    limit: int,
-    cursor: str | None,
-    *,
     may_match: Callable[[bytes], bool] | None = None,
-    deadline: float | None = None,
+    *,
+    below: int = _TOP,
+    as_what: str = "scan",
 ) -> Page[Hit]:
     """Look at the messages themselves, newest first."""
-    state = read_cursor(cursor, str, int)
-    below = state[1] if state and state[1] else 2**62
     hits: list[Hit] = []
     scanned = 0
-    for position, thread_id, seq, data in _newest_first(connection, reach, below):
-        scanned += 1
-        if may_match is None or data is None or may_match(data):
-            message = _message_at(connection, reader, reach, thread_id, seq)
-            place = matches(message) if message is not None else None
+    for found in newest_first(job.connection, job.reach, job.filters, below):
+        if found.passes and (may_match is None or found.data is None or may_match(found.data)):
+            message = job.message(found.thread_id, found.seq)
+            try:
+                place = matches(message) if message is not None else None
+            except OutOfTimeError:
+                return Page(hits, write_cursor(as_what, found.position + 1), scanned)
             if message is not None and place is not None:
                 hits.append(_hit(message, place))
-        late = deadline is not None and time.monotonic() > deadline
-        if len(hits) == limit or scanned >= SCAN_ROWS or late:
-            return Page(hits, write_cursor("scan", position), scanned)
+        scanned += 1
+        if len(hits) == job.limit or scanned >= SCAN_ROWS:
+            return Page(hits, write_cursor(as_what, found.position), scanned)
     return Page(hits, None, scanned)
 
 
-def _newest_first(connection: Connection, reach: Reach, below: int) -> Iterator[tuple[int, str, int, bytes | None]]:
-    """Give (position, thread, seq, payload) by falling position: the seq within one thread, else the place in the index."""
-    single = reach.threads is not None and len(reach.threads) == 1
-    position = _DOC.c.seq if single else _DOC.c.docid
-    statement = (
-        select(position.label("position"), _DOC.c.thread_id, _DOC.c.seq, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data)
-        .join(
-            _MESSAGE,
-            (_MESSAGE.c.namespace == _DOC.c.namespace)
-            & (_MESSAGE.c.thread_id == _DOC.c.thread_id)
-            & (_MESSAGE.c.seq == _DOC.c.seq),
-        )
-        .join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest))
-        .where(_DOC.c.namespace == reach.namespace)
-        .order_by(position.desc())
-        .limit(_BATCH)
-    )
-    if reach.threads is not None:
-        statement = statement.where(_DOC.c.thread_id.in_(reach.threads))
-    for thread_id, until in reach.bounds:
-        statement = statement.where((_DOC.c.thread_id != thread_id) | (_DOC.c.seq <= until))
-    while True:
-        rows = connection.execute(statement.where(position < below)).all()
-        for row in rows:
-            yield row.position, row.thread_id, row.seq, _payload(row)
-        if len(rows) < _BATCH:
-            return
-        below = rows[-1].position
+def _regex(job: _Search, pattern: str) -> Page[Hit]:
+    state = read_cursor(job.cursor, str, int)
+    if state is not None and state[0] != "scan":
+        raise _foreign()
+    return _scan(job, RegexMatcher(pattern), below=state[1] if state is not None else _TOP)
 
 
-def _payload(row: Any) -> bytes | None:
-    """Give a payload, or None where it is damaged: whoever reads the message then says which one it is."""
-    try:
-        return unpack(row.codec, row.size, row.data)
-    except CorruptError:
-        return None
-
-
-def _size(connection: Connection, reach: Reach) -> int:
-    """Give how many messages are within reach, at the most."""
-    if reach.threads is None:
-        return int(connection.execute(select(func.max(_DOC.c.docid))).scalar() or 0)
-    largest = select(func.max(_MESSAGE.c.seq)).where(_MESSAGE.c.namespace == reach.namespace)
-    return sum(connection.execute(largest.where(_MESSAGE.c.thread_id == thread)).scalar() or 0 for thread in reach.threads)
-
-
-def _message_at(connection: Connection, reader: MessageReader, reach: Reach, thread_id: str, seq: int) -> Message | None:
-    found = reader.by_seq(connection, ThreadKey(reach.namespace, thread_id), [seq])
-    return found[0] if found else None
-
-
-def _substring_matcher(pattern: str) -> Matcher:
-    folded = pattern.casefold()
-
-    def matches(message: Message) -> int | None:
-        place = searchable(message.parts).casefold().find(folded)
-        return place if place >= 0 else None
-
-    return matches
-
-
-def _regex_matcher(pattern: str, deadline: float) -> Matcher:
-    try:
-        compiled = regex.compile(pattern)
-    except (regex.error, RecursionError, OverflowError) as error:
-        raise QueryError(f"the regular expression can't be read: {error}", hint="check brackets and escapes") from None
-
-    def matches(message: Message) -> int | None:
-        left = max(0.01, deadline - time.monotonic())
-        try:
-            found = compiled.search(searchable(message.parts), timeout=left)
-        except TimeoutError:
-            raise QueryError(
-                f"the regular expression took longer than {REGEX_SECONDS:g} s", hint="make it simpler, or search for words first"
-            ) from None
-        return found.start() if found is not None else None
-
-    return matches
-
-
-def _prefilter(pattern: str) -> Callable[[bytes], bool] | None:
-    """Give a cheap test that no message with the pattern fails: its longest run of letters and digits stands in the payload."""
-    runs = regex.findall(r"[\p{L}\p{N}_]+", pattern)
-    if not runs:
-        return None
-    run = max(runs, key=len)
-    lowered, folded = run.lower().encode("utf-8", "surrogatepass"), run.casefold()
-
-    def may_match(data: bytes) -> bool:
-        if _TAG in data:
-            return True  # what JSON can't say is stored in other words than it is read in
-        if data.isascii():
-            return lowered in data.lower()
-        # Some signs fold to several letters, ASCII ones among them.
-        return folded in data.decode("utf-8", "surrogatepass").casefold()
-
-    return may_match
+def _foreign() -> QueryError:
+    return QueryError("the cursor is of another search", hint="give the next_cursor of a page of the same query")
 
 
 def _hit(message: Message, place: int) -> Hit:
-    whole = searchable(message.parts)
-    start = max(0, min(place, len(whole)) - _SNIPPET // 4)
-    snippet = " ".join(whole[start : start + _SNIPPET].split())
     return Hit(
         thread_id=message.thread_id,
         message_id=message.id,
         seq=message.seq,
         role=message.role,
-        snippet=("… " if start else "") + snippet + (" …" if start + _SNIPPET < len(whole) else ""),
+        snippet=snippet(message, place),
         created_at=message.created_at,
     )

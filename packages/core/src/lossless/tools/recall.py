@@ -6,8 +6,10 @@ Their results are recognised by the tools' names and are never summarised as sou
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
+from lossless.errors import QueryError
 from lossless.messages import Message, searchable
 from lossless.store.search import Mode
 from lossless.thread import Thread
@@ -39,8 +41,18 @@ def recall_tools(
     return [
         _tool(
             "lcm_grep",
-            "Search everything that was ever said in this conversation, also what is no longer shown. Gives message ids.",
-            {"pattern": _TEXT, "mode": {**_TEXT, "enum": ["exact", "words", "regex"]}, "limit": _COUNT, "cursor": _TEXT},
+            "Search everything that was ever said in this conversation, also what is no longer shown. Gives message ids. "
+            "since and until: UTC, such as 2026-01-31 or 2026-01-31 17:30.",
+            {
+                "pattern": _TEXT,
+                "mode": {**_TEXT, "enum": ["exact", "words", "regex"]},
+                "role": {**_TEXT, "enum": ["system", "user", "assistant", "tool"]},
+                "tool": _TEXT,
+                "since": _TEXT,
+                "until": _TEXT,
+                "limit": _COUNT,
+                "cursor": _TEXT,
+            },
             recall.grep,
         ),
         _tool(
@@ -67,8 +79,27 @@ class _Recall:
         self._allow_expand = allow_expand
         self._max_tokens = max_tokens
 
-    def grep(self, pattern: str, mode: Mode = "exact", limit: int = 20, cursor: str | None = None) -> str:
-        page = self._thread.grep(pattern, mode=mode, limit=max(1, min(limit, 50)), cursor=cursor)
+    def grep(
+        self,
+        pattern: str,
+        mode: Mode = "exact",
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> str:
+        page = self._thread.grep(
+            pattern,
+            mode=mode,
+            role=role or None,
+            tool=tool or None,
+            since=_moment(since),
+            until=_moment(until),
+            limit=max(1, min(limit, 50)),
+            cursor=cursor or None,
+        )
         lines = [
             f"{hit.message_id} · {hit.role} · {hit.created_at:%Y-%m-%d %H:%M}"
             + (f" · under {hit.summary_id}" if hit.summary_id else "")
@@ -93,6 +124,21 @@ class _Recall:
 
     def _capped(self, lines: list[str], more: str) -> str:
         return _capped(lines, more, self._counter, self._max_tokens)
+
+
+def _moment(written: str | None) -> datetime | None:
+    """Read a time as a model writes it; the ones that it sees are in UTC.
+
+    Raises:
+        QueryError: it is none.
+    """
+    if not written:
+        return None
+    try:
+        moment = datetime.fromisoformat(written.strip())
+    except ValueError:
+        raise QueryError(f"{written!r} is no time", hint="write it as 2026-01-31 or 2026-01-31 17:30") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _tool(name: str, description: str, properties: dict[str, Any], run: Callable[..., str]) -> RecallTool:
