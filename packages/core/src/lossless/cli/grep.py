@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from lossless import Hit, Page
 from lossless.cli.opening import existing_thread, opened
 from lossless.cli.options import AsJson, CursorOption, LimitOption, NamespaceOption, UrlOption
 from lossless.cli.output import console, moment, say, styled, write_json
@@ -69,6 +70,14 @@ def grep(
         hits = [dataclasses.asdict(hit) for hit in page]
         write_json({"items": hits, "next_cursor": page.next_cursor, "scanned": page.scanned})
         return
+    _print(page)
+
+
+def _in_utc(given: datetime | None) -> datetime | None:
+    return given.replace(tzinfo=UTC) if given is not None and given.tzinfo is None else given
+
+
+def _print(page: Page[Hit]) -> None:
     out = console()
     for hit in page:
         under = (f" under {hit.summary_id}", "dim") if hit.summary_id else ""
@@ -81,7 +90,3 @@ def grep(
         say("nothing was found" if page.next_cursor is None else "nothing was found yet")
     if page.next_cursor:
         say(f"there may be more: --cursor {page.next_cursor}")
-
-
-def _in_utc(given: datetime | None) -> datetime | None:
-    return given.replace(tzinfo=UTC) if given is not None and given.tzinfo is None else given
