@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -239,6 +239,10 @@ class Provider:
     def lossless_token_counter(self, model: str | None) -> Words | None:
         return Words() if model == "house-model" else None
 
+    @lossless.hookimpl
+    def lossless_model(self, name: str) -> Callable[[str], str] | None:
+        return str.upper if name == "parrot:grey" else None
+
 
 def test_policies_formats_models_and_counters_of_plugins_are_used() -> None:
     with opened("sqlite://", model="house-model", policy="shouting", background=False, plugins=[Provider()]) as engine:
@@ -253,6 +257,13 @@ def test_policies_formats_models_and_counters_of_plugins_are_used() -> None:
         assert thread.context(format="plain", profile="openai").messages == [{"who": "user", "said": "hello there"}]
         thread.append([{"who": "user", "said": f"word{n} " * 40} for n in range(200)])
         assert any("WORD" in item.text for item in thread.context().items if item.kind == "summary")
+
+
+def test_a_model_is_found_by_name_and_an_unknown_one_says_what_to_install() -> None:
+    with opened("sqlite://", plugins=[Provider()]) as engine:
+        assert engine.plugins.model("parrot:grey")("hi") == "HI"
+        with pytest.raises(PluginError, match="'parrot:green'"):
+            engine.plugins.model("parrot:green")
 
 
 def test_a_format_registered_later_is_read_like_any_other() -> None:

@@ -141,9 +141,12 @@ class Engine:
         self._caller.close()
         self.database.close()
 
-    def thread(self, thread_id: str) -> Thread:
-        """Give a handle on a thread; the thread is created by its first append or snapshot, never by looking."""
-        return Thread(self, checked_name(thread_id, "a thread id"))
+    def thread(self, thread_id: str, *, budget: Budget | None = None) -> Thread:
+        """Give a handle on a thread, with a budget of its own or the engine's.
+
+        The thread is created by its first append or snapshot, never by looking.
+        """
+        return Thread(self, checked_name(thread_id, "a thread id"), budget)
 
     def threads(self, limit: int = 50, cursor: str | None = None) -> Page[ThreadInfo]:
         """List threads, the one appended to last first."""

@@ -53,9 +53,10 @@ class Thread:
     A handle is cheap and holds no state; the thread itself is created by its first append or snapshot, never by looking.
     """
 
-    def __init__(self, engine: Engine, thread_id: str) -> None:
+    def __init__(self, engine: Engine, thread_id: str, budget: Budget | None = None) -> None:
         self._engine = engine
         self._id = thread_id
+        self._own_budget = budget
 
     @property
     def id(self) -> str:
@@ -169,7 +170,7 @@ class Thread:
         name = checked_name(thread_id, "a thread id") if thread_id is not None else f"{self._id}-{uuid4().hex[:8]}"
 
         engine.database.write(lambda connection: branch(connection, key, name, at, engine.views, engine.reader, engine.now()))
-        return Thread(engine, name)
+        return Thread(engine, name, self._own_budget)
 
     def restore(self, what: str) -> bool:
         """Show again what the view no longer shows, or go back to a snapshot; ``undo`` takes it back.
@@ -232,7 +233,7 @@ class Thread:
         """
         engine = self._engine
         beside = overhead + count_tools(tools, engine.counter)
-        limits = self._limits(engine.require_budget().adjusted(overhead=beside, reserve=reserve))
+        limits = self._limits(self._require_budget().adjusted(overhead=beside, reserve=reserve))
         if versioned(format) not in engine.plugins.formats:
             raise ConfigError(f"the format {format!r} is not known", hint=f"one of {', '.join(sorted(engine.plugins.formats))}")
         rules = rules_for(format, profile)
@@ -308,7 +309,7 @@ class Thread:
             NotFoundError: there is no such thread.
         """
         self._must_exist()
-        budget = self._engine.require_budget()
+        budget = self._require_budget()
         return self._engine.compact(self._key, self._limits(budget), budget.fresh_tail, _FORCED if force else _BY_HAND)
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -355,9 +356,10 @@ class Thread:
             return sync(connection, key, engine.views, drafts, remake, read, **options)
 
         done = engine.database.write(store)
-        if compact and engine.budget is not None:
+        budget = self._own_budget or engine.budget
+        if compact and budget is not None:
             try:
-                self._control(done, engine.budget)
+                self._control(done, budget)
             except Exception as error:  # the messages are stored: their append must not fail for what comes after it
                 _log.exception("compaction failed thread=%s", self.id)
                 engine.plugins.event("compaction.failed", thread_id=self.id, error=str(error))
@@ -379,6 +381,9 @@ class Thread:
         with self._engine.database.read() as connection:
             newest = moves(connection, self._key, limit=1)
         return bool(newest) and newest[0].why == "undo compaction"
+
+    def _require_budget(self) -> Budget:
+        return self._own_budget or self._engine.require_budget()
 
     def _limits(self, budget: Budget) -> Limits:
         return budget.limits(self._engine.margin)

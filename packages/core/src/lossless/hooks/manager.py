@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -98,6 +98,18 @@ class Plugins:
     def models(self) -> Sequence[ModelInfo]:
         """Give the known models, those of plugins that were registered later first."""
         return [model for given in self._manager.hook.lossless_models() for model in given]
+
+    def model(self, name: str) -> Callable[[str], str | Awaitable[str]]:
+        """Give what answers a prompt with the model of that name.
+
+        Raises:
+            PluginError: no plugin provides it.
+        """
+        model: Callable[[str], str | Awaitable[str]] | None = self._manager.hook.lossless_model(name=name)
+        if model is None:
+            hint = "install lossless-langchain[agents] and the provider's package, or register a lossless_model plugin"
+            raise PluginError(f"no plugin provides the model {name!r}", hint=hint)
+        return model
 
     def token_counter(self, model: str | None) -> TokenCounter:
         """Give the counter for a model.

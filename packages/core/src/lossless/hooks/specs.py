@@ -6,7 +6,7 @@ run on the background thread, and several at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -24,6 +24,7 @@ __all__ = [
     "lossless_before_compaction",
     "lossless_event",
     "lossless_formats",
+    "lossless_model",
     "lossless_models",
     "lossless_policies",
     "lossless_summarize",
@@ -61,6 +62,11 @@ def lossless_token_counter(model: str | None) -> TokenCounter | None:
 @hookspec
 def lossless_models() -> Sequence[ModelInfo]:  # type: ignore[empty-body]
     """Give models that the engine should know, with their context windows in tokens."""
+
+
+@hookspec(firstresult=True)
+def lossless_model(name: str) -> Callable[[str], str | Awaitable[str]] | None:
+    """Give what answers a prompt with the model of that name, such as ``openai:gpt-5.2``, or None to leave it to others."""
 
 
 @hookspec

@@ -165,6 +165,8 @@ def _own_format(message: Mapping[str, Any], format: str) -> str:
     """Find out whose dict a message is: the batch's, unless it has what only another of the two has."""
     if looks_anthropic(message):
         return "anthropic/1"
+    if format == "langchain/1" and "role" in message and "data" not in message:
+        return DEFAULT_FORMAT
     if format == "anthropic/1" and (message.get("role") in _OPENAI_ROLES or message.get("tool_calls")):
         return DEFAULT_FORMAT
     return format
