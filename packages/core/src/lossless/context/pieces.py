@@ -122,6 +122,8 @@ class PieceCache:
 
 
 def _message_piece(message: Message, format: str) -> Piece:
+    # Before the parts are asked for: it reads them on the way.
+    payload = message.shared_payload() if message.format == format else None
     item = ContextItem(
         kind="message",
         id=message.id,
@@ -130,7 +132,6 @@ def _message_piece(message: Message, format: str) -> Piece:
         last_seq=message.seq,
         text=message.text,
     )
-    payload = message.payload if message.format == format else None
     turn = Turn(message.role, message.parts, message.id, payload, shape=shape_of(message.parts))
     return Piece(item, turn, _mark("message", message.id, message.data))
 

@@ -129,4 +129,4 @@ def _newest_request(connection: Connection, key: ThreadKey, visible: set[int], r
 
 
 def _said(messages: Sequence[Message]) -> list[Said]:
-    return [Said(message.id, message.role, participant(message.payload), message.parts) for message in messages]
+    return [Said(message.id, message.role, participant(message.shared_payload()), message.parts) for message in messages]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -54,10 +55,40 @@ class Message:
     injected: bool = False
     revises: int | None = None
 
+    @classmethod
+    def stored(cls, read: Callable[[Any], tuple[Part, ...]], **fields: Any) -> Message:
+        """Make a message of all fields but the parts, which are read when somebody first asks for them.
+
+        Args:
+            read: reads a decoded payload into parts.
+            fields: all the others, those with defaults, too.
+        """
+        message = cls.__new__(cls)
+        message.__dict__.update(fields, _read=read)
+        return message
+
+    def __getattr__(self, name: str) -> Any:
+        # Only the parts of a stored message are not there from the beginning.
+        if name != "parts" or "_read" not in self.__dict__:
+            raise AttributeError(f"a message has no {name!r}", name=name, obj=self)
+        self.shared_payload()
+        return self.__dict__["parts"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "parts": self.parts, "_read": None}
+
     @property
     def payload(self) -> Any:
         """The payload as given, equal and fresh: changing it changes nothing."""
         return decode(self.data)
+
+    def shared_payload(self) -> Any:
+        """Give the payload to look at only: the parts may be of this very object, so that it is decoded once for both."""
+        payload = decode(self.data)
+        read = self.__dict__.get("_read")
+        if read is not None and "parts" not in self.__dict__:
+            self.__dict__["parts"] = read(payload)
+        return payload
 
     @cached_property
     def text(self) -> str:

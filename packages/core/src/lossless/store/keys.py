@@ -40,6 +40,8 @@ class ThreadKey:
 
     def owner(self, seq: int) -> str:
         """Say in which thread a message is stored."""
+        if not self.inherited:
+            return self.thread_id
         return next((thread_id for thread_id, until in self.inherited if seq <= until), self.thread_id)
 
     def lineage(self) -> list[tuple[str, int | None]]:

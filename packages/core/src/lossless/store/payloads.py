@@ -18,11 +18,15 @@ def verified_payload(key: ThreadKey, row: Any, secret: bytes) -> bytes:
     Raises:
         CorruptError: it is missing, can't be unpacked, or does not match its digest.
     """
-    name = f"message {row.id} (seq {row.seq}) of thread {key.owner(row.seq)}"
     try:
         data = None if row.data is None else unpack(row.codec, row.size, row.data)
     except CorruptError as error:
-        raise CorruptError(f"{name} is damaged: {error.message}", hint=error.hint) from None
+        raise CorruptError(f"{_name(key, row)} is damaged: {error.message}", hint=error.hint) from None
     if data is None or blob_digest(secret, data) != row.digest:
-        raise CorruptError(f"{name} does not match its digest", hint="run `lossless verify`; restore a backup to get it back")
+        hint = "run `lossless verify`; restore a backup to get it back"
+        raise CorruptError(f"{_name(key, row)} does not match its digest", hint=hint)
     return data
+
+
+def _name(key: ThreadKey, row: Any) -> str:
+    return f"message {row.id} (seq {row.seq}) of thread {key.owner(row.seq)}"

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 from lossless.errors import NotFoundError
 from lossless.messages.formats import Format
 from lossless.messages.model import Message
-from lossless.messages.parts import Opaque, Part
-from lossless.messages.payload import decode
+from lossless.messages.parts import Opaque
 from lossless.store.keys import ThreadKey
 from lossless.store.namespaces import Secrets
 from lossless.store.payloads import verified_payload
@@ -155,29 +154,25 @@ class MessageReader:
             return {seq: recent[key, seq] for seq in seqs if (key, seq) in recent}
 
     def _message(self, connection: Connection, key: ThreadKey, row: Any, *, keep: bool = True) -> Message:
-        data = verified_payload(key, row, self._secrets.within(connection, key.namespace))
-        message = Message(
+        format = self._formats().get(row.format)
+        message = Message.stored(
+            format.read if format is not None else lambda payload: (Opaque(payload),),
             id=row.id,
             seq=row.seq,
             thread_id=key.owner(row.seq),
             role=row.role,
             format=row.format,
-            data=data,
-            parts=self._parts(row.format, data),
+            data=verified_payload(key, row, self._secrets.within(connection, key.namespace)),
             tokens=row.tokens,
             exact=bool(row.exact),
             created_at=from_stored(row.created_at),
+            deleted=False,
             injected=bool(row.injected),
             revises=row.revises,
         )
         if keep:
             self._keep(key, message)
         return message
-
-    def _parts(self, format: str, data: bytes) -> tuple[Part, ...]:
-        payload = decode(data)
-        reader = self._formats().get(format)
-        return reader.read(payload) if reader is not None else (Opaque(payload),)
 
     def _keep(self, key: ThreadKey, message: Message) -> None:
         with self._lock:
