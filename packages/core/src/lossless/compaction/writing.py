@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from lossless.compaction.acceptance import cleaned, objection
 from lossless.compaction.calls import Calls, ModelCalls, route_of
 from lossless.compaction.escalation import Ask, Outcome, escalate, targets
 from lossless.compaction.plan import Block
-from lossless.compaction.prompts import instructions, previous_end, transcript
+from lossless.compaction.prompts import framed, instructions, mark_of, previous_end, transcript
 from lossless.context.rendering import own_words, render_summary
 from lossless.dag.summaries import Summary, span_key, summary_id
 from lossless.messages.model import Message
@@ -142,29 +143,36 @@ class SummaryWriter:
         summarizer = self._summarizer()
         if summarizer is None:
             return SummarizerError("the plugin that summarised is gone")
+        written = transcript(sources.entries)
+        told = instructions(ask.level, depth, ask.target)
+        mark = mark_of(told, previous, written)
         request = SummarizeRequest(
             messages=tuple(sources.messages) if depth == 0 else (),
-            text=transcript(sources.entries),
+            text=framed(written, mark),
             target_tokens=ask.target,
             level=1 if ask.level == 1 else 2,
             depth=depth,
-            instructions=instructions(ask.level, depth, ask.target),
+            instructions=told,
             previous=previous_end(previous),
+            mark=mark,
         )
         try:
-            text = self._models.ask(summarizer, request, calls).text
+            answer = self._models.ask(summarizer, request, calls).text
         except SummarizerError as error:
             return error
-        if not text.strip():
-            return SummarizerError("the answer is blank")
-        if len(text) > _LONGEST * max(room, 1) or (written := self._counter.count(text)) > max(room, 1):
+        if len(answer) > _LONGEST * max(room, 1):
+            return SummarizerError(f"the answer has {len(answer)} characters, for {room} tokens")
+        text = cleaned(answer, mark)
+        problem = objection(text, written, told)
+        if problem is not None:
+            return SummarizerError(problem)
+        tokens = self._counter.count(text)
+        if tokens > room:
             return SummarizerError(f"the answer has more than {room} tokens")
         items, gathered, left_out = _facts_of(sources)
         # What is added must not make every summary twice as long: each token of it is read again whenever it is condensed.
-        full = max(1, min(room, max(ask.target, written + ask.target // 4)))
-        return complete(
-            text.strip(), items, gathered, full, self._counter, _pointer(sources), sources=request.text, left_out=left_out
-        )
+        full = max(1, min(room, max(ask.target, tokens + ask.target // 4)))
+        return complete(text, items, gathered, full, self._counter, _pointer(sources), sources=written, left_out=left_out)
 
     def _report(self, outcome: Outcome, usage: Usage, calls: Calls) -> None:
         """Tell the guard what became of the answers; calls that failed it knows already."""

@@ -118,13 +118,15 @@ class SummarizeRequest:
 
     Attributes:
         messages: the originals, for a leaf; empty for a condensed pass.
-        text: always the complete input: with roles, without reasoning; for a condensed pass the child summaries.
+        text: always the complete input: with roles, without reasoning; for a condensed pass the child summaries. It is data,
+            between two lines that carry ``mark``.
         target_tokens: how long the answer should be at the most, in tokens.
         level: 1 normal, 2 aggressive (half the target, as bullets).
         depth: 0 for a leaf, 1 and more for a condensed pass.
         instructions: what to write, ready to stand before ``text`` in a prompt.
         previous: the end of the summary before this one, for continuity only; may be empty.
         seconds: how long the answer is waited for; one that comes later is dropped.
+        mark: what the lines around ``text`` carry; it stands nowhere inside, and nobody who writes messages can know it.
     """
 
     messages: Sequence[Message]
@@ -135,6 +137,7 @@ class SummarizeRequest:
     instructions: str
     previous: str = ""
     seconds: float = 60.0
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lossless.errors import MessageError
 from lossless.messages.model import Message
 from lossless.messages.parts import Call, Part, Result, Text
+from lossless.policies.quotes import replace_quotes
 
 if TYPE_CHECKING:
     from lossless.messages.formats import Format
@@ -151,37 +152,9 @@ def _context(call: Call, answer: str) -> str:
     return ", ".join(shown[:4])
 
 
-_INJECTED = re.compile(
-    r"\[trimmed [^\]\n]{1,2000}\]"
-    r"|\[\d{1,9} of \d{1,9} source items kept[^\]\n]{0,2000}\]"
-    r"|\[\d{1,9} \w{1,20} not shown, [^\]\n]{0,2000}\]"
-)
-_SUMMARY = '<summary id="sum_'
-_SUMMARY_END = "</summary>"
-
-
 def _without_recall(text: str) -> str:
-    """Blank out what the engine itself once rendered and somebody quoted; an unclosed summary is ordinary text."""
-    if "[" in text or "not shown" in text:
-        text = _INJECTED.sub(_blank, text)
-    start = text.find(_SUMMARY)
-    if start < 0:
-        return text
-    written: list[str] = []
-    reached = 0
-    while start >= 0:
-        end = text.find(_SUMMARY_END, start)
-        if end < 0:
-            break
-        end += len(_SUMMARY_END)
-        written += [text[reached:start], _gap(end - start)]
-        reached = end
-        start = text.find(_SUMMARY, end)
-    return "".join([*written, text[reached:]])
-
-
-def _blank(match: re.Match[str]) -> str:
-    return _gap(match.end() - match.start())
+    """Blank out what the engine itself once rendered and somebody quoted."""
+    return replace_quotes(text, lambda quote: _gap(len(quote)))
 
 
 def _gap(width: int) -> str:
