@@ -41,6 +41,7 @@ from lossless.store.keys import Reach, ThreadKey, checked_name
 from lossless.store.namespaces import Secrets
 from lossless.store.pages import Page
 from lossless.store.read import MessageReader
+from lossless.store.recent import Recent
 from lossless.store.search import Hit, Mode, chosen_mode, search
 from lossless.summarizers.breaker import BreakerRules
 from lossless.summarizers.calling import SummarizerCaller
@@ -52,6 +53,8 @@ __all__ = ["DEFAULT_URL", "Engine"]
 
 DEFAULT_URL = "sqlite:///lossless.db"
 """Where an engine without a URL stores, unless ``$LOSSLESS_URL`` says otherwise."""
+_THREADS_KEPT = 4_096
+"""Of how many threads key and format are kept in memory."""
 
 
 class Engine:
@@ -126,8 +129,8 @@ class Engine:
         self._compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.worker = Worker()
         self._turns: dict[tuple[int, ThreadKey], threading.RLock] = {}
-        self._thread_formats: dict[ThreadKey, str] = {}
-        self._keys: dict[str, ThreadKey] = {}
+        self._thread_formats: Recent[ThreadKey, str] = Recent(_THREADS_KEPT)
+        self._keys: Recent[str, ThreadKey] = Recent(_THREADS_KEPT)
 
     def __enter__(self) -> Engine:
         return self
@@ -250,18 +253,20 @@ class Engine:
                 known = find_key(connection, self.namespace, thread_id)
             if known is None:
                 return ThreadKey(self.namespace, thread_id)
-            self._keys[thread_id] = known
+            self._keys.put(thread_id, known)
         return known
 
     def format_of(self, key: ThreadKey) -> str | None:
         """Give the format that a thread was begun with, or None if it is not there."""
-        if key not in self._thread_formats:
+        known = self._thread_formats.get(key)
+        if known is None:
             with self.database.read() as connection:
                 head = read_head(connection, key)
             if head is None:
                 return None
-            self._thread_formats[key] = head.format
-        return self._thread_formats[key]
+            known = head.format
+            self._thread_formats.put(key, known)
+        return known
 
     def knows_summary(self, key: ThreadKey) -> Callable[[str], bool]:
         """Give what tells whether a thread has a summary of an id."""
