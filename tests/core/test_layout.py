@@ -28,6 +28,7 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"context"}),
     frozenset({"compaction"}),
     frozenset({"versions", "files", "operators", "access"}),
+    frozenset({"integrity"}),
     frozenset({"settings", "builtins", "engine", "thread"}),
     frozenset({"lossless"}),  # the package itself: its __init__ hands out what lies below
     frozenset({"tools", "transcripts", "reclaim", "testing"}),

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from lossless.context.model import ActiveContext, ContextItem
     from lossless.dag.history import ViewRecord
     from lossless.dag.threads import ThreadInfo
-    from lossless.dag.verification import Report
     from lossless.engine import Engine
     from lossless.errors import LosslessError
+    from lossless.integrity import Finding, Report
     from lossless.messages import Message, MessageRef
     from lossless.policies.model import Answer, Note, SourceItem, Summarizer, SummarizeRequest, Usage, Witness
     from lossless.store.pages import Page
@@ -37,13 +37,14 @@ _HOMES = {
     "CompactionResult": "lossless.compaction.model",
     "ContextItem": "lossless.context.model",
     "Engine": "lossless.engine",
+    "Finding": "lossless.integrity",
     "Hit": "lossless.store.search",
     "LosslessError": "lossless.errors",
     "Message": "lossless.messages",
     "MessageRef": "lossless.messages",
     "Note": "lossless.policies.model",
     "Page": "lossless.store.pages",
-    "Report": "lossless.dag.verification",
+    "Report": "lossless.integrity",
     "Snapshot": "lossless.versions",
     "SourceItem": "lossless.policies.model",
     "SpendLimit": "lossless.compaction.guard",
@@ -67,6 +68,7 @@ __all__ = [
     "CompactionResult",
     "ContextItem",
     "Engine",
+    "Finding",
     "Hit",
     "LosslessError",
     "Message",

@@ -22,15 +22,16 @@ from lossless.context.budget import Budget, Limits
 from lossless.context.builder import ContextBuilder
 from lossless.context.entries import SummaryCache
 from lossless.context.rendering import is_engines_own
-from lossless.dag.heads import moves, read_head
+from lossless.dag.heads import moves, no_thread, read_head
 from lossless.dag.lineage import find_key
 from lossless.dag.opening import covering
 from lossless.dag.summaries import Summary, load_summaries
 from lossless.dag.threads import ThreadInfo, list_threads
-from lossless.dag.verification import Report, verify_namespace
 from lossless.dag.view import ViewStore
 from lossless.errors import ConfigError, NotFoundError
 from lossless.hooks import Plugins
+from lossless.integrity import Report
+from lossless.integrity.verification import verify_namespace
 from lossless.messages import find_profile
 from lossless.policies.model import Policy, Summarizer, Usage
 from lossless.store import times
@@ -207,8 +208,8 @@ class Engine:
         """
         with self.database.read() as connection:
             if thread is not None and read_head(connection, ThreadKey(self.namespace, thread)) is None:
-                raise NotFoundError(f"there is no thread {thread}", hint="list them with threads()")
-            return verify_namespace(connection, self.views, self.namespace, thread)
+                raise no_thread(thread)
+            return verify_namespace(connection, self.namespace, self.reader, self.plugins.formats, thread)
 
     def spent(self, thread: str | None = None) -> Usage:
         """Give what calls to summarizers took so far, for all threads of the namespace or for one."""

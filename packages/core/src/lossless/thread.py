@@ -18,11 +18,11 @@ from lossless.compaction.model import CompactionResult
 from lossless.context.budget import Budget, Limits
 from lossless.context.model import ActiveContext
 from lossless.dag.describing import describe, expand
-from lossless.dag.heads import moves, read_head
+from lossless.dag.heads import moves, no_thread, read_head
 from lossless.dag.history import ViewRecord, view_records
 from lossless.dag.ingest import Ingested, delete, ingest, sync, undo
 from lossless.dag.view import GENESIS
-from lossless.errors import ConfigError, NotFoundError
+from lossless.errors import ConfigError
 from lossless.messages import Message, MessageRef, rules_for
 from lossless.store.drafting import Given, listed, versioned
 from lossless.store.keys import ThreadKey, checked_name
@@ -391,4 +391,4 @@ class Thread:
     def _must_exist(self) -> None:
         with self._engine.database.read() as connection:
             if read_head(connection, self._key) is None:
-                raise NotFoundError(f"there is no thread {self.id}", hint="list them with threads()")
+                raise no_thread(self.id)

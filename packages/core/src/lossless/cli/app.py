@@ -23,6 +23,7 @@ from lossless.cli.demo import demo
 from lossless.cli.describe import describe
 from lossless.cli.expand import expand
 from lossless.cli.grep import grep
+from lossless.cli.hints import typed
 from lossless.cli.import_ import import_
 from lossless.cli.messages import messages
 from lossless.cli.output import complain
@@ -116,7 +117,7 @@ def _ended(arguments: list[str] | None) -> int:
         code = app(args=arguments, prog_name=_program(), standalone_mode=False)
         return code if isinstance(code, int) else 0
     except LosslessError as error:
-        complain(str(error))
+        complain(typed(error))
         return WRONG_USE if isinstance(error, _WRONG) and not isinstance(error, PluginError) else PROBLEM
     except KeyboardInterrupt:
         return INTERRUPTED

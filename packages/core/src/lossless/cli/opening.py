@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lossless.cli.output import say
-from lossless.errors import ConfigError, NotFoundError
+from lossless.errors import ConfigError
 
 if TYPE_CHECKING:
     from lossless import Engine, Thread, ThreadInfo
@@ -69,7 +69,9 @@ def existing_thread(engine: Engine, thread_id: str) -> Thread:
         NotFoundError: it is not.
     """
     if thread_info(engine, thread_id) is None:
-        raise NotFoundError(f"there is no thread {thread_id}", hint="list them with `lossless threads`")
+        from lossless.dag.heads import no_thread
+
+        raise no_thread(thread_id)
     return engine.thread(thread_id)
 
 

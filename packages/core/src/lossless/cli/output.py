@@ -17,7 +17,20 @@ if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod, RenderableType
     from rich.text import Text
 
-__all__ = ["complain", "console", "first_words", "moment", "number", "pairs", "say", "styled", "table", "visible", "write_json"]
+__all__ = [
+    "complain",
+    "console",
+    "counted",
+    "first_words",
+    "moment",
+    "number",
+    "pairs",
+    "say",
+    "styled",
+    "table",
+    "visible",
+    "write_json",
+]
 
 _UNSAFE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line feed
@@ -47,6 +60,11 @@ def first_words(text: str, length: int = 80) -> str:
 def number(value: int) -> str:
     """Write a number with spaces between thousands."""
     return f"{value:_}".replace("_", " ")
+
+
+def counted(value: int, what: str) -> str:
+    """Write how many there are of something, such as ``1 thread`` or ``2 threads``."""
+    return f"{number(value)} {what}" if value == 1 else f"{number(value)} {what}s"
 
 
 def moment(value: datetime) -> str:

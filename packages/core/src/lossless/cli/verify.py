@@ -8,7 +8,7 @@ import typer
 
 from lossless.cli.opening import existing_thread, opened
 from lossless.cli.options import AsJson, NamespaceOption, UrlOption
-from lossless.cli.output import console, number, styled, write_json
+from lossless.cli.output import console, counted, styled, write_json
 
 __all__ = ["verify"]
 
@@ -21,7 +21,8 @@ def verify(
 ) -> None:
     """Derive everything again, and say what does not match.
 
-    Every digest, chain and token sum, and the coverage of every view. Exits with 1 if anything does not match.
+    Every digest, chain and counter, every view, snapshot and summary, the search index, and what refers to what. Exits with 1 if
+    anything does not match; `doctor` makes again what can be.
     """
     with opened(url, namespace) as engine:
         if thread is not None:
@@ -34,8 +35,8 @@ def verify(
         out = console()
         for problem in report.problems:
             out.print(styled(("problem: ", "bold red"), problem))
-        size = f"{number(report.threads)} threads, {number(report.messages)} messages"
-        verdict = ("ok", "bold green") if report.ok else (f"{number(len(report.problems))} problems", "bold red")
+        size = f"{counted(report.threads, 'thread')}, {counted(report.messages, 'message')}"
+        verdict = ("ok", "bold green") if report.ok else (counted(len(report.problems), "problem"), "bold red")
         out.print(styled(verdict, f": {size}"))
     if not report.ok:
         raise typer.Exit(1)

@@ -1,7 +1,6 @@
 """The DAG: views, heads, summaries and their lineage, and everything that makes one view from another."""
 
 from lossless.dag.summaries import Summary
-from lossless.dag.verification import Report
 from lossless.dag.view import View
 
-__all__ = ["Report", "Summary", "View"]
+__all__ = ["Summary", "View"]

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from sqlalchemy import Connection
 
 from lossless.dag.segments import Hidden, Raw, SummaryRef, Tail
-from lossless.dag.summaries import messages_under
+from lossless.dag.summaries import messages_under, sources_of
 from lossless.dag.view import View
+from lossless.errors import CorruptError
 from lossless.store.keys import ThreadKey
 
-__all__ = ["coverage_problems", "covered_seqs"]
+__all__ = ["Extents", "covered_seqs", "gaps_and_repeats"]
+
+_DEEPEST = 64
 
 
 def covered_seqs(connection: Connection, key: ThreadKey, view: View, next_seq: int) -> Iterator[tuple[int, str]]:
@@ -28,18 +31,69 @@ def covered_seqs(connection: Connection, key: ThreadKey, view: View, next_seq: i
                 yield from ((seq, "raw") for seq in range(first, next_seq))
 
 
-def coverage_problems(connection: Connection, key: ThreadKey, view: View, next_seq: int) -> list[str]:
-    """Say which messages the view misses, repeats or invents; empty when it covers all of them exactly once."""
-    times = bytearray(next_seq)
-    problems: list[str] = []
-    for seq, _how in covered_seqs(connection, key, view, next_seq):
-        if not 1 <= seq < next_seq:
-            problems.append(f"the view names a message that is not there, seq {seq}")
-        elif times[seq]:
-            problems.append(f"message seq {seq} is more than once in the view")
+class Extents:
+    """What a thread's summaries and views cover, as ranges of seqs (first, last) in the order in which they are shown.
+
+    The ranges of a summary are kept, since many views show the same summaries.
+    """
+
+    def __init__(self, connection: Connection, key: ThreadKey) -> None:
+        self._connection = connection
+        self._key = key
+        self._known: dict[str, tuple[tuple[int, int], ...]] = {}
+
+    def of_summary(self, id: str, depth: int = 0) -> tuple[tuple[int, int], ...]:
+        """Give what a summary covers.
+
+        Raises:
+            NotFoundError: it, or a summary under it, is not there.
+            CorruptError: it is nested too deeply, perhaps in itself.
+        """
+        if id not in self._known:
+            if depth > _DEEPEST:
+                raise CorruptError(f"summary {id} is nested too deeply", hint="run `lossless verify`; restore a backup")
+            found: list[tuple[int, int]] = []
+            for source in sources_of(self._connection, self._key, id):
+                found.extend([(source, source)] if isinstance(source, int) else self.of_summary(source, depth + 1))
+            self._known[id] = tuple(_joined(found))
+        return self._known[id]
+
+    def of_view(self, view: View, next_seq: int) -> Iterator[tuple[int, int, bool]]:
+        """Give what a view covers when the thread's next message is ``next_seq``, and of each range whether it is hidden."""
+        for segment in view.segments:
+            if isinstance(segment, SummaryRef):
+                yield from ((first, last, False) for first, last in self.of_summary(segment.id))
+            elif not isinstance(segment, Tail):
+                yield segment.first, segment.last, isinstance(segment, Hidden)
+            elif segment.first < next_seq:
+                yield segment.first, next_seq - 1, False
+
+
+def gaps_and_repeats(ranges: list[tuple[int, int]], next_seq: int) -> Iterator[str]:
+    """Say which messages ranges miss, repeat or invent; nothing when they hold each up to ``next_seq`` exactly once."""
+    expected = 1
+    for first, last in sorted(ranges):
+        if first > last or first < 1 or last >= next_seq:
+            yield f"names messages that are not there, seq {first} to {last}"
+            continue
+        if first > expected:
+            yield f"misses {first - expected} messages, the first is seq {expected}"
+        elif first < expected:
+            yield f"has message seq {first} more than once"
+        expected = max(expected, last + 1)
+    if expected < next_seq:
+        yield f"misses {next_seq - expected} messages, the first is seq {expected}"
+
+
+def _joined(ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Join ranges that follow each other."""
+    held: tuple[int, int] | None = None
+    for first, last in ranges:
+        if held is not None and held[1] + 1 == first:
+            held = (held[0], last)
         else:
-            times[seq] = 1
-    missing = times.count(0) - 1
-    if missing:
-        problems.append(f"{missing} messages are in no segment of the view, the first is seq {times.index(0, 1)}")
-    return problems
+            if held is not None:
+                yield held
+            held = (first, last)
+    if held is not None:
+        yield held

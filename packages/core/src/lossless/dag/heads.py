@@ -9,13 +9,26 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from lossless.dag.view import GENESIS, View, ViewStore
+from lossless.errors import CorruptError, NotFoundError
 from lossless.store.digests import EMPTY_CHAIN
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
 from lossless.store.tables import HeadLogRow, HeadRow, ThreadRow
 
-__all__ = ["Head", "Move", "begin_thread", "create_thread", "lock_head", "moves", "read_head", "swing", "swung_at"]
+__all__ = [
+    "Head",
+    "Move",
+    "begin_thread",
+    "create_thread",
+    "lock_existing_head",
+    "lock_head",
+    "moves",
+    "no_thread",
+    "read_head",
+    "swing",
+    "swung_at",
+]
 
 _HEAD = HeadRow.__table__  # type: ignore[attr-defined]
 _LOG = HeadLogRow.__table__  # type: ignore[attr-defined]
@@ -85,10 +98,30 @@ def lock_head(connection: Connection, key: ThreadKey) -> Head | None:
     return _head(_LOCK_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
 
 
+def lock_existing_head(connection: Connection, key: ThreadKey) -> Head:
+    """Do as :func:`lock_head` for a thread that must be there.
+
+    Raises:
+        NotFoundError: it is not.
+    """
+    head = lock_head(connection, key)
+    if head is None:
+        raise no_thread(key.thread_id)
+    return head
+
+
+def no_thread(thread_id: str) -> NotFoundError:
+    """Make the error that says that there is no such thread."""
+    return NotFoundError(f"there is no thread {thread_id}", hint="list them with threads()")
+
+
 def _head(row: Any) -> Head | None:
     if row is None:
         return None
-    calls = tuple((call, seq) for call, seq in json.loads(row.open_calls)) if row.open_calls != "[]" else ()
+    try:
+        calls = tuple((str(call), int(seq)) for call, seq in json.loads(row.open_calls)) if row.open_calls != "[]" else ()
+    except (ValueError, TypeError) as error:
+        raise CorruptError("the head's open calls can't be read", hint="run `lossless doctor`") from error
     return Head(
         view=row.view,
         generation=row.generation,

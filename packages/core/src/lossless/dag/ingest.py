@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from lossless.dag.editing import Remake, edit, revisions_since
-from lossless.dag.heads import Head, create_thread, lock_head, moves, swing
+from lossless.dag.heads import create_thread, lock_existing_head, lock_head, moves, swing
 from lossless.dag.matching import ReadMessages, new_drafts
 from lossless.dag.placing import show_newest_request
 from lossless.dag.view import View, ViewStore
-from lossless.errors import NotFoundError
 from lossless.messages.model import MessageRef
 from lossless.store.append import Draft, Position, append
 from lossless.store.keys import ThreadKey
@@ -87,7 +86,7 @@ def delete(
     Raises:
         NotFoundError: the thread or a message is not there.
     """
-    head = _existing(connection, key)
+    head = lock_existing_head(connection, key)
     view = views.load(connection, key.namespace, head.view)
     wanted = set(seqs_of(connection, key, list(ids)).values())
     for seq in sorted(wanted):
@@ -140,10 +139,3 @@ def _revised(
     for old, new in pairs:
         view = edit(connection, key, view, {old: (new,)}, remake, now)
     return view
-
-
-def _existing(connection: Connection, key: ThreadKey) -> Head:
-    head = lock_head(connection, key)
-    if head is None:
-        raise NotFoundError(f"there is no thread {key.thread_id}", hint="list them with threads()")
-    return head

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, select
 
+from lossless.errors import CorruptError
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.tables import ThreadRow
@@ -24,6 +25,8 @@ def find_key(connection: Connection, namespace: str, thread_id: str) -> ThreadKe
         row = _ORIGIN.first(connection, {"namespace": namespace, "thread_id": above})
         if row is None:
             return None  # the thread itself: a foreign key keeps its parents
+        if any(above == known for known, _cut in line):
+            raise CorruptError(f"thread {above} is a branch of itself", hint="restore a backup")
         line.append((above, row.cut))
         above = row.parent
     key = ThreadKey(namespace, line.pop()[0])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, select
 
-from lossless.errors import NotFoundError
+from lossless.errors import CorruptError, NotFoundError
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
@@ -301,12 +301,10 @@ _OVER = Prepared(
 
 
 def _summary(row: Any) -> Summary:
-    note = json.loads(row.note)
     plain = {name: getattr(row, name) for name in _PLAIN_FIELDS}
-    return Summary(
-        **plain,
-        degraded=bool(row.degraded),
-        usage=json.loads(row.usage) if row.usage else {},
-        items=tuple(note["items"]),
-        decisions=tuple(note["decisions"]),
-    )
+    try:
+        note, usage = json.loads(row.note), json.loads(row.usage) if row.usage else {}
+        items, decisions = tuple(note["items"]), tuple(note["decisions"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise CorruptError(f"the note of summary {row.id} can't be read", hint="run `lossless verify`") from error
+    return Summary(**plain, degraded=bool(row.degraded), usage=usage, items=items, decisions=decisions)

@@ -16,7 +16,7 @@ from lossless.store.prepared import Prepared
 from lossless.store.tables import SearchDocRow
 from lossless.store.words import Expression, to_fts5
 
-__all__ = ["Fts5Index"]
+__all__ = ["Fts5Index", "scope_of"]
 
 _DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
 
@@ -38,7 +38,7 @@ class Fts5Index:
     def add(self, connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
         """Index messages; there is one writer at a time, so the next docid is one more than the last."""
         last = self.last(connection)
-        scope = f"{_scope_token(key.namespace)} {_scope_token(key.namespace, key.thread_id)}"
+        scope = scope_of(key)
         rows = [
             {"docid": last + offset, "namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
             for offset, (seq, _terms) in enumerate(documents, start=1)
@@ -63,6 +63,11 @@ class Fts5Index:
     ) -> Sequence[Any]:
         """Give the best of what matches, by FTS5's own rank (BM25)."""
         return _run(connection, _RANKED, reach, filters, expression, below=below, limit=limit).all()
+
+
+def scope_of(key: ThreadKey) -> str:
+    """Give the tokens that scope the entries of a thread."""
+    return f"{_scope_token(key.namespace)} {_scope_token(key.namespace, key.thread_id)}"
 
 
 def _run(

@@ -1,32 +1,44 @@
-"""What a database itself says about its state: broken references, damage, guards that were switched off."""
+"""What a database itself says about its state: damage, and guards that were removed or switched off."""
 
 from __future__ import annotations
 
 from sqlalchemy import Connection, text
 
-__all__ = ["database_problems"]
+__all__ = ["GUARDED", "database_problems"]
+
+GUARDED = (
+    "namespace",
+    "thread",
+    "blob",
+    "message",
+    "node",
+    "head_log",
+    "snapshot",
+    "summary",
+    "summary_message",
+    "summary_child",
+)
+"""The tables whose rows nobody may change or remove; triggers keep them so."""
 
 
 def database_problems(connection: Connection) -> list[str]:
     """Ask the database; give its problems in words, none where all is well.
 
-    SQLite checks its file and the foreign keys of our tables. PostgreSQL keeps both by itself, as long as nobody switches the
-    guards off; so those are looked at.
+    SQLite checks its file and its indexes from end to end. On both, the triggers that keep rows as they are must be there.
     """
     return _of_postgres(connection) if connection.dialect.name == "postgresql" else _of_sqlite(connection)
 
 
 def _of_sqlite(connection: Connection) -> list[str]:
-    rows = connection.execute(text("PRAGMA foreign_key_check")).all()
-    found = [f"{row[0]} refers to a row of {row[2]} that is not there" for row in rows if str(row[0]).startswith("lossless_")]
-    damaged = connection.execute(text("PRAGMA quick_check(10)")).scalars().all()
-    return found + [f"the database file is damaged: {line}" for line in damaged if line != "ok"]
+    damaged = connection.execute(text("PRAGMA integrity_check(10)")).scalars().all()
+    there = set(connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars())
+    found = [f"the database file is damaged: {line}" for line in damaged if line != "ok"]
+    return found + _missing_guards(there, ("update", "delete"))
 
 
-_SWITCHED_OFF = text(
-    "SELECT c.relname, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
-    "WHERE t.tgenabled = 'D' AND starts_with(c.relname, 'lossless_') AND c.relnamespace = current_schema()::regnamespace "
-    "ORDER BY 1, 2"
+_GUARDS = text(
+    "SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
+    "WHERE t.tgenabled <> 'D' AND starts_with(c.relname, 'lossless_') AND c.relnamespace = current_schema()::regnamespace"
 )
 _NOT_VALID = text(
     "SELECT c.relname, n.conname FROM pg_constraint n JOIN pg_class c ON c.oid = n.conrelid "
@@ -36,5 +48,10 @@ _NOT_VALID = text(
 
 
 def _of_postgres(connection: Connection) -> list[str]:
-    found = [f"the trigger {name} of {table} is switched off" for table, name in connection.execute(_SWITCHED_OFF)]
+    found = _missing_guards(set(connection.execute(_GUARDS).scalars()), ("update", "delete", "truncate"))
     return found + [f"the constraint {name} of {table} was never checked" for table, name in connection.execute(_NOT_VALID)]
+
+
+def _missing_guards(there: set[str], verbs: tuple[str, ...]) -> list[str]:
+    names = (f"lossless_{table}_no_{verb}" for table in GUARDED for verb in verbs)
+    return [f"the trigger {name} was removed or switched off" for name in names if name not in there]

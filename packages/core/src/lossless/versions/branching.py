@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, bindparam, select
 
 from lossless.dag.editing import revisions_since
-from lossless.dag.heads import Head, begin_thread, lock_head
+from lossless.dag.heads import Head, begin_thread, lock_existing_head
 from lossless.dag.lineage import branch_key, find_key
 from lossless.dag.opening import ref_to, runs
 from lossless.dag.placing import show_instead
@@ -23,7 +23,7 @@ from lossless.store.read import MessageReader, facts_of, seqs_of
 from lossless.store.tables import MessageRow
 from lossless.versions.snapshots import find_snapshot
 
-__all__ = ["branch", "closed_at", "cut_view", "unhidden"]
+__all__ = ["branch", "closed_at", "cut_view", "open_calls_at", "unhidden"]
 
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _LOOK_BACK = 300
@@ -45,9 +45,7 @@ def branch(
         NotFoundError: there is no such thread, snapshot or message.
         ExistsError: there is a thread of that id.
     """
-    head = lock_head(connection, parent)
-    if head is None:
-        raise NotFoundError(f"there is no thread {parent.thread_id}", hint="list them with threads()")
+    head = lock_existing_head(connection, parent)
     snapshot = find_snapshot(connection, parent, at) if isinstance(at, str) else None
     if snapshot is not None:
         cut = snapshot.seq
@@ -65,7 +63,7 @@ def branch(
         next_seq=cut + 1,
         total_tokens=end.total_tokens if end is not None else 0,
         chain=end.chain if end is not None else EMPTY_CHAIN,
-        open_calls=_open_calls(connection, parent, reader, cut),
+        open_calls=open_calls_at(connection, parent, reader, cut),
         lookalike_ids=head.lookalike_ids,
         updated_at=now,
         format=head.format,
@@ -152,7 +150,8 @@ def _sum_at(connection: Connection, key: ThreadKey, seq: int) -> int:
     return facts[0].total_tokens if facts else 0
 
 
-def _open_calls(connection: Connection, key: ThreadKey, reader: MessageReader, cut: int) -> tuple[tuple[str, int], ...]:
+def open_calls_at(connection: Connection, key: ThreadKey, reader: MessageReader, cut: int) -> tuple[tuple[str, int], ...]:
+    """Give the tool calls that are open after a message: (call id, seq of its unit's first message)."""
     tracker = UnitTracker()
     for message in reader.between(connection, key, max(1, cut - _LOOK_BACK), cut):
         if message.revises is None:

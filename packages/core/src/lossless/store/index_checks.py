@@ -1,0 +1,104 @@
+"""Whether the search index holds the words of the messages: each message is expected, and what is held otherwise is named.
+
+SQLite's index keeps no texts, only which word stands where; so it is read once from end to end, and each entry is summed up in a
+number that does not depend on the order. PostgreSQL compares its vectors itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, text
+
+from lossless.store.index_fts5 import scope_of
+from lossless.store.index_tsvector import to_tsvector
+from lossless.store.keys import ThreadKey
+
+__all__ = ["IndexCheck", "index_check"]
+
+_BATCH = 500
+_VOCABULARY = "lossless_check_words"
+
+
+class IndexCheck(Protocol):
+    """Takes what the index should hold, message by message, and then says what it holds otherwise."""
+
+    def expect(self, key: ThreadKey, seq: int, docid: int, terms: str) -> None:
+        """Note the tokens (a space between) that an entry should have."""
+
+    def stale(self) -> Iterator[tuple[str, int]]:
+        """Give the entries that have other tokens, as (thread id, seq)."""
+
+    def strays(self) -> int:
+        """Count what the index holds of no message, in all namespaces. After :meth:`stale`."""
+
+
+def index_check(connection: Connection) -> IndexCheck:
+    """Give what checks the index of the database behind a connection."""
+    return _TsvectorCheck(connection) if connection.dialect.name == "postgresql" else _Fts5Check(connection)
+
+
+class _Fts5Check:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._expected: dict[int, tuple[int, str, int]] = {}
+        self._held: dict[int, int] = {}
+
+    def expect(self, key: ThreadKey, seq: int, docid: int, terms: str) -> None:
+        tokens = [("scope", place, term) for place, term in enumerate(scope_of(key).split())]
+        tokens += [("body", place, term) for place, term in enumerate(terms.split())]
+        self._expected[docid] = (sum(map(hash, tokens)), key.thread_id, seq)
+
+    def stale(self) -> Iterator[tuple[str, int]]:
+        held = self._held
+        driver: Any = self._connection.connection.driver_connection
+        driver.execute(f"CREATE VIRTUAL TABLE temp.{_VOCABULARY} USING fts5vocab(main, lossless_search, instance)")
+        try:
+            for docid, *word in driver.execute(f'SELECT doc, col, "offset", term FROM temp.{_VOCABULARY}'):  # noqa: S608
+                held[docid] = held.get(docid, 0) + hash((word[0], word[1], word[2]))
+        finally:
+            driver.execute(f"DROP TABLE temp.{_VOCABULARY}")
+        for docid, (expected, thread_id, seq) in self._expected.items():
+            if held.get(docid, 0) != expected:
+                yield thread_id, seq
+
+    def strays(self) -> int:
+        known = set(self._connection.execute(text("SELECT docid FROM lossless_search_doc")).scalars())
+        return len(self._held.keys() - known)
+
+
+_DIFFERS = text(
+    "SELECT d.docid FROM lossless_search_doc d "
+    "JOIN unnest(CAST(:docids AS bigint[]), CAST(:held AS smallint[]), CAST(:tokens AS text[])) AS e(docid, held, tokens) "
+    "ON d.docid = e.docid WHERE d.held <> e.held OR d.tokens <> CAST(e.tokens AS tsvector)"
+)
+
+
+class _TsvectorCheck:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._waiting: list[tuple[int, int, str]] = []
+        self._places: dict[int, tuple[str, int]] = {}
+        self._stale: list[tuple[str, int]] = []
+
+    def expect(self, key: ThreadKey, seq: int, docid: int, terms: str) -> None:
+        self._waiting.append((docid, *to_tsvector(terms.split())))
+        self._places[docid] = (key.thread_id, seq)
+        if len(self._waiting) >= _BATCH:
+            self._compare()
+
+    def stale(self) -> Iterator[tuple[str, int]]:
+        self._compare()
+        yield from self._stale
+
+    def strays(self) -> int:
+        return 0  # the tokens stand beside the entry
+
+    def _compare(self) -> None:
+        if self._waiting:
+            docids, held, tokens = zip(*self._waiting, strict=True)
+            values = {"docids": list(docids), "held": list(held), "tokens": list(tokens)}
+            self._stale += [self._places[row.docid] for row in self._connection.execute(_DIFFERS, values)]
+            self._waiting.clear()
+            self._places.clear()
