@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lossless.integrity import Finding, Report
     from lossless.messages import Message, MessageRef
     from lossless.policies.model import Answer, Note, SourceItem, Summarizer, SummarizeRequest, Usage, Witness
+    from lossless.store.cipher import AesGcmCipher, Cipher
     from lossless.store.pages import Page
     from lossless.store.search import Hit
     from lossless.summarizers.breaker import BreakerRules
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ActiveContext": "lossless.context.model",
+    "AesGcmCipher": "lossless.store.cipher",
     "Answer": "lossless.policies.model",
     "BreakerRules": "lossless.summarizers.breaker",
     "Budget": "lossless.context.budget",
+    "Cipher": "lossless.store.cipher",
     "CompactionResult": "lossless.compaction.model",
     "ContextItem": "lossless.context.model",
     "Engine": "lossless.engine",
@@ -62,9 +65,11 @@ _ROOMS = ("errors", "policies")
 
 __all__ = [
     "ActiveContext",
+    "AesGcmCipher",
     "Answer",
     "BreakerRules",
     "Budget",
+    "Cipher",
     "CompactionResult",
     "ContextItem",
     "Engine",

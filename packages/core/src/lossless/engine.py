@@ -35,6 +35,7 @@ from lossless.integrity.verification import verify_namespace
 from lossless.messages import find_profile
 from lossless.policies.model import Policy, Summarizer, Usage
 from lossless.store import times
+from lossless.store.cipher import Cipher
 from lossless.store.connection import Durability, open_database
 from lossless.store.drafting import DEFAULT_FORMAT, Drafter
 from lossless.store.filters import filters
@@ -76,6 +77,8 @@ class Engine:
         namespace: the tenant; every query is scoped by it.
         durability: ``full``: on the disk before an append returns; ``normal``: safe when the process dies, not when the machine
             does.
+        cipher: encrypts what tells content, such as ``AesGcmCipher(key)``; then there is no search index, and searching decrypts
+            and scans.
         background: whether compaction above soft runs in the background.
         plugins: objects with ``lossless.hookimpl`` functions.
         load_plugins: whether plugins of installed packages are loaded.
@@ -85,6 +88,7 @@ class Engine:
         ConfigError: an argument is unknown or contradicts another.
         StoreOpenError: the database can't be opened.
         SchemaError: it was made by a newer version.
+        CipherError: the namespace is encrypted by another key, or is and there is no cipher, or is not and there is one.
     """
 
     def __init__(
@@ -100,6 +104,7 @@ class Engine:
         policy: str | Policy = "source_first",
         namespace: str = "default",
         durability: Durability = "full",
+        cipher: Cipher | None = None,
         background: bool = True,
         plugins: Iterable[object] = (),
         load_plugins: bool = True,
@@ -114,18 +119,21 @@ class Engine:
         policies = self.plugins.policies(self.counter)
         chosen = self._policy(policy)
         self.url = url or os.environ.get("LOSSLESS_URL") or DEFAULT_URL
-        self.database = open_database(self.url, durability=durability, create=create)
+        self.database = open_database(self.url, durability=durability, create=create, cipher=cipher)
         self.views = ViewStore()
         self.secrets = Secrets(self.database)
+        self._admit()
         self.reader = MessageReader(lambda: self.plugins.formats, self.secrets)
         self._summaries = SummaryCache()
         self.builder = ContextBuilder(self.reader, self._summaries, self.counter, lambda: self.plugins.formats)
-        self.drafter = Drafter(self._secret, self.counter, lambda: self.plugins.formats, is_engines_own)
+        self.drafter = Drafter(
+            self.namespace, self._secret, self.counter, lambda: self.plugins.formats, is_engines_own, self.database.vault
+        )
         self.guard = Guard(self.database, self.namespace, rules=breaker, limit=spend_limit, tell=self.plugins.event)
         self._caller = SummarizerCaller()
         models = ModelCalls(self.guard, self._caller, self.counter, self.plugins.models)
         writer = SummaryWriter(
-            chosen, policies["source_first"], lambda: summarizer or self.plugins.summarizer, self.counter, models
+            chosen, policies["source_first"], lambda: summarizer or self.plugins.summarizer, self.counter, models, self._names
         )
         self._compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.worker = Worker()
@@ -297,6 +305,18 @@ class Engine:
     def now() -> int:
         """Give the time in microseconds."""
         return times.now()
+
+    def _names(self) -> bytes | None:
+        """Give what keys names that tell content; without a cipher they need nothing."""
+        return self._secret() if self.database.vault.encrypts else None
+
+    def _admit(self) -> None:
+        """Check that the namespace can be read."""
+        try:
+            self.secrets.admit(self.namespace)
+        except BaseException:
+            self.database.close()
+            raise
 
     def _secret(self) -> bytes:
         return self.secrets.make(self.namespace)

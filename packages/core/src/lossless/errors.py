@@ -9,7 +9,8 @@
     │   ├── StoreOpenError        it can't be opened: scheme, path, permission, not a database
     │   ├── SchemaError           it was made by a newer version, or its migration failed
     │   ├── StoreBusyError        others held it for longer than the busy timeout, or its server is away (retryable)
-    │   └── CorruptError          stored bytes no longer match their digest
+    │   ├── CorruptError          stored bytes no longer match their digest
+    │   └── CipherError           what is stored is encrypted by a key that is not given, or not at all
     ├── MessageError              a message can't be stored as given
     ├── ExistsError               a name is taken already
     ├── NotFoundError             no such thread, message, summary or file within reach
@@ -22,6 +23,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "CipherError",
     "ClosedError",
     "ConfigError",
     "CorruptError",
@@ -100,6 +102,12 @@ class CorruptError(StoreError):
     """Stored bytes no longer match their digest."""
 
     code = "corrupt"
+
+
+class CipherError(StoreError):
+    """What is stored is encrypted by a key that is not given, or is not encrypted although there is a cipher."""
+
+    code = "cipher"
 
 
 class MessageError(LosslessError):

@@ -146,6 +146,7 @@ class Thread:
             MessageError: the name looks like an id that is made up, such as ``m_7``.
         """
         engine, key = self._engine, self._key
+        engine.secrets.make(key.namespace)
         return engine.database.write(
             lambda connection: take_snapshot(connection, key, engine.views, name, description, tags, engine.now())
         )

@@ -59,7 +59,9 @@ class SummaryWriter:
         summarizer: Callable[[], Summarizer | None],
         counter: TokenCounter,
         models: ModelCalls,
+        secret: Callable[[], bytes | None] = lambda: None,
     ) -> None:
+        self._secret = secret
         self.policy = policy
         self._plain = plain
         self._summarizer = summarizer
@@ -125,7 +127,7 @@ class SummaryWriter:
 
     def write_plain(self, block: Block, sources: Sources, *, soft: int) -> Summary | None:
         """Summarise a block without a model, in haste; the summary is marked degraded where a model would have written it."""
-        hasty = SummaryWriter(self._plain, self._plain, lambda: None, self._counter, self._models)
+        hasty = SummaryWriter(self._plain, self._plain, lambda: None, self._counter, self._models, self._secret)
         calls = Calls(left=0, deadline=time.monotonic() + 60)
         summary, _outcome = hasty.write(block, sources, soft=soft, calls=calls)
         if summary is None or not self.calls_models:
@@ -225,7 +227,7 @@ class SummaryWriter:
         span = self.span_key(block)
         text = note.text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
         summary = Summary(
-            id=summary_id(span, text),
+            id=summary_id(span, text, self._secret()),
             depth=block.depth,
             text=text,
             items=tuple([_plain(item) for item in note.items]),

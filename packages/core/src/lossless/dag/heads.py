@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from lossless.dag.view import GENESIS, View, ViewStore
-from lossless.errors import CorruptError, NotFoundError
+from lossless.errors import NotFoundError
+from lossless.store.append import open_calls, stored_calls
 from lossless.store.digests import EMPTY_CHAIN
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
@@ -87,7 +87,7 @@ _INSERT_THREAD = Prepared(insert_new(_THREAD))
 
 def read_head(connection: Connection, key: ThreadKey) -> Head | None:
     """Give where a thread stands, or None if there is none."""
-    return _head(_SELECT_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
+    return _head(connection, key, _SELECT_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
 
 
 def lock_head(connection: Connection, key: ThreadKey) -> Head | None:
@@ -95,7 +95,7 @@ def lock_head(connection: Connection, key: ThreadKey) -> Head | None:
 
     What depends on where the thread stands is read after this. On SQLite the write transaction holds the whole database already.
     """
-    return _head(_LOCK_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
+    return _head(connection, key, _LOCK_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
 
 
 def lock_existing_head(connection: Connection, key: ThreadKey) -> Head:
@@ -115,20 +115,16 @@ def no_thread(thread_id: str) -> NotFoundError:
     return NotFoundError(f"there is no thread {thread_id}", hint="list them with threads()")
 
 
-def _head(row: Any) -> Head | None:
+def _head(connection: Connection, key: ThreadKey, row: Any) -> Head | None:
     if row is None:
         return None
-    try:
-        calls = tuple((str(call), int(seq)) for call, seq in json.loads(row.open_calls)) if row.open_calls != "[]" else ()
-    except (ValueError, TypeError) as error:
-        raise CorruptError("the head's open calls can't be read", hint="run `lossless doctor`") from error
     return Head(
         view=row.view,
         generation=row.generation,
         next_seq=row.next_seq,
         total_tokens=row.total_tokens,
         chain=row.chain,
-        open_calls=calls,
+        open_calls=open_calls(connection, key, row.open_calls),
         lookalike_ids=bool(row.lookalike_ids),
         updated_at=row.updated_at,
         format=row.format,
@@ -175,7 +171,7 @@ def begin_thread(connection: Connection, key: ThreadKey, views: ViewStore, view:
             "next_seq": head.next_seq,
             "total_tokens": head.total_tokens,
             "chain": head.chain,
-            "open_calls": json.dumps([list(call) for call in head.open_calls]),
+            "open_calls": stored_calls(connection, key, head.open_calls),
             "lookalike_ids": int(head.lookalike_ids),
             "updated_at": now,
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
 from lossless.store.tables import SummaryChildRow, SummaryMessageRow, SummaryRow
+from lossless.store.vault import vault_of
 
 __all__ = [
     "Summary",
@@ -91,9 +93,11 @@ def span_key(policy: str, sources: Sequence[int | str]) -> bytes:
     return hashlib.sha256(b"lossless span\0" + named.encode("utf-8", "surrogatepass")).digest()
 
 
-def summary_id(key: bytes, text: str) -> str:
-    """Derive a summary's id from its span key and its text."""
-    return "sum_" + hashlib.sha256(key + text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def summary_id(span: bytes, text: str, secret: bytes | None) -> str:
+    """Derive a summary's id from its span key and its text; ``secret`` keys it where ids must tell nobody what a text is not."""
+    named = span + text.encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(named).digest() if secret is None else hmac.digest(secret, named, "sha256")
+    return "sum_" + digest.hex()[:16]
 
 
 def store_summary(connection: Connection, key: ThreadKey, summary: Summary, now: int) -> None:
@@ -103,7 +107,7 @@ def store_summary(connection: Connection, key: ThreadKey, summary: Summary, now:
         **identity,
         **{name: getattr(summary, name) for name in _PLAIN_FIELDS},
         "kind": summary.kind,
-        "note": json.dumps({"items": summary.items, "decisions": summary.decisions}, separators=(",", ":")),
+        **_sealed(connection, key, summary),
         "degraded": int(summary.degraded),
         "usage": json.dumps(dict(summary.usage), separators=(",", ":")) if summary.usage else "",
         "created_at": now,
@@ -127,10 +131,20 @@ def store_summary(connection: Connection, key: ThreadKey, summary: Summary, now:
         connection.execute(insert(_CHILDREN), children)
 
 
+def _sealed(connection: Connection, key: ThreadKey, summary: Summary) -> dict[str, str]:
+    """Give the columns that tell content as they are stored."""
+    vault = vault_of(connection)
+    note = json.dumps({"items": summary.items, "decisions": summary.decisions}, separators=(",", ":"))
+    place = key.namespace, key.thread_id, summary.id
+    return {
+        "text": vault.seal_text(summary.text, "text of summary", *place),
+        "note": vault.seal_text(note, "note of summary", *place),
+    }
+
+
 _PLAIN_FIELDS = (
     "id",
     "depth",
-    "text",
     "kept",
     "total",
     "regime",
@@ -159,14 +173,14 @@ def load_summaries(connection: Connection, key: ThreadKey, ids: Sequence[str]) -
         row = next(_in_lineage(_BY_ID, connection, key, id=id), None)
         if row is None:
             raise NotFoundError(f"there is no summary {id} in thread {key.thread_id}", hint="see the items of context()")
-        found[id] = _summary(row)
+        found[id] = _summary(connection, row)
     return found
 
 
 def by_span(connection: Connection, key: ThreadKey, span: bytes) -> Summary | None:
     """Find a summary of the same sources by the same policy that is not degraded."""
     row = next(_in_lineage(_BY_SPAN, connection, key, span_key=span), None)
-    return None if row is None else _summary(row)
+    return None if row is None else _summary(connection, row)
 
 
 def sources_of(connection: Connection, key: ThreadKey, id: str) -> tuple[int | str, ...]:
@@ -300,11 +314,14 @@ _OVER = Prepared(
 )
 
 
-def _summary(row: Any) -> Summary:
+def _summary(connection: Connection, row: Any) -> Summary:
+    vault, place = vault_of(connection), (row.namespace, row.thread_id, row.id)
+    told = vault.unseal_text(row.note, "note of summary", *place)
     plain = {name: getattr(row, name) for name in _PLAIN_FIELDS}
     try:
-        note, usage = json.loads(row.note), json.loads(row.usage) if row.usage else {}
+        note, usage = json.loads(told), json.loads(row.usage) if row.usage else {}
         items, decisions = tuple(note["items"]), tuple(note["decisions"])
     except (ValueError, LookupError, TypeError) as error:
         raise CorruptError(f"the note of summary {row.id} can't be read", hint="run `lossless verify`") from error
-    return Summary(**plain, degraded=bool(row.degraded), usage=usage, items=items, decisions=decisions)
+    text = vault.unseal_text(row.text, "text of summary", *place)
+    return Summary(**plain, text=text, degraded=bool(row.degraded), usage=usage, items=items, decisions=decisions)

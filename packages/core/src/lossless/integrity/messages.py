@@ -15,11 +15,12 @@ from lossless.integrity.spine import Spine
 from lossless.messages import Format, UnitTracker, shape_of
 from lossless.messages.parts import Part
 from lossless.messages.payload import decode
-from lossless.store.blobs import unpack
+from lossless.store.blobs import payload_of
 from lossless.store.digests import EMPTY_CHAIN, blob_digest, chain_link, commitment
 from lossless.store.keys import ThreadKey
 from lossless.store.namespaces import read_secret
 from lossless.store.tables import BlobRow, MessageRow
+from lossless.store.vault import Vault, vault_of
 
 __all__ = ["Seen", "message_findings"]
 
@@ -54,7 +55,7 @@ def message_findings(
         seen: is given each message.
     """
     secret = read_secret(connection, key.namespace) or b""
-    walk = _Walk(key, secret, spine, UnitTracker(open_calls or ()), tracked=open_calls is not None)
+    walk = _Walk(vault_of(connection), key, secret, spine, UnitTracker(open_calls or ()), tracked=open_calls is not None)
     yield from walk.start(connection)
     for row in _rows(connection, key):
         yield from walk.step(row, formats, seen)
@@ -65,6 +66,7 @@ def message_findings(
 class _Walk:
     """A walk along the messages of a thread: what the next one must go on from."""
 
+    vault: Vault
     key: ThreadKey
     secret: bytes
     spine: Spine
@@ -139,10 +141,10 @@ class _Walk:
         if row.data is None:
             return None, "has lost its payload"
         try:
-            data = unpack(row.codec, row.size, row.data)
+            data = payload_of(self.vault, self.key.namespace, row)
         except CorruptError as error:
             return None, f"was changed: {error.message}"
-        if blob_digest(self.secret, data) != row.digest or commitment(row.salt or b"", data) != row.commitment:
+        if blob_digest(self.secret, data) != row.digest or commitment(self.secret, row.salt or b"", data) != row.commitment:
             return data, "was changed: its payload does not match its digest"
         return data, ""
 

@@ -12,6 +12,7 @@ from lossless.errors import LosslessError
 from lossless.integrity.report import Finding
 from lossless.integrity.spine import Spine
 from lossless.store.keys import ThreadKey
+from lossless.store.namespaces import name_secret
 from lossless.store.tables import SummaryRow
 
 __all__ = ["summary_findings"]
@@ -22,20 +23,24 @@ _SUMMARY = SummaryRow.__table__  # type: ignore[attr-defined]
 def summary_findings(connection: Connection, key: ThreadKey, spine: Spine, extents: Extents) -> Iterator[Finding]:
     """Check every summary that was ever made in a thread, shown or not."""
     statement = select(_SUMMARY.c.id).where(_SUMMARY.c.namespace == key.namespace, _SUMMARY.c.thread_id == key.thread_id)
+    secret = name_secret(connection, key.namespace)
     for id in list(connection.execute(statement.order_by(_SUMMARY.c.id)).scalars()):
         try:
             summary = load_summaries(connection, key, [id])[id]
             sources = sources_of(connection, key, id)
-            problems = [*_own_problems(summary, sources), *_source_problems(connection, key, summary, sources, spine, extents)]
+            problems = [
+                *_own_problems(summary, sources, secret),
+                *_source_problems(connection, key, summary, sources, spine, extents),
+            ]
         except LosslessError as error:
             problems = [f"can't be read: {error.message}"]
         yield from (Finding(kind="summary", text=f"summary {id} {problem}", thread_id=key.thread_id) for problem in problems)
 
 
-def _own_problems(summary: Summary, sources: tuple[int | str, ...]) -> Iterator[str]:
+def _own_problems(summary: Summary, sources: tuple[int | str, ...], secret: bytes | None) -> Iterator[str]:
     if summary.span_key != span_key(summary.policy, sources):
         yield "has other sources than it was made from"
-    if summary.id != summary_id(summary.span_key, summary.text):
+    if summary.id != summary_id(summary.span_key, summary.text, secret):
         yield "was changed: its text does not match its id"
     if not sources:
         yield "has no sources"

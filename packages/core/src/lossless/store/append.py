@@ -8,7 +8,6 @@ does it get.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -20,16 +19,17 @@ from lossless.errors import CorruptError
 from lossless.messages.model import MessageRef
 from lossless.messages.payload import decode
 from lossless.messages.units import Shape, UnitTracker
-from lossless.store.blobs import unpack
+from lossless.store.blobs import payload_of
 from lossless.store.contents import Said
-from lossless.store.digests import chain_link, commitment
+from lossless.store.digests import chain_link
 from lossless.store.index import index_of
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.statements import batched, insert_new
 from lossless.store.tables import BlobRow, HeadRow, MessageRow
+from lossless.store.vault import vault_of
 
-__all__ = ["Appended", "Draft", "Position", "append"]
+__all__ = ["Appended", "Draft", "Position", "append", "open_calls", "stored_calls"]
 
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
@@ -44,7 +44,7 @@ class Draft:
     Attributes:
         id: as given, or None: then it is derived from the place.
         data: the encoded payload; ``digest`` addresses it within the namespace.
-        codec: how ``packed``, the bytes to be stored, was made of it (see ``lossless.store.blobs``).
+        blob: the row that its payload is stored as; ``commitment`` commits to it with ``salt``.
         shape: its tool calls and results.
         terms: the tokens of the search analyzer, a space between.
         request: whether a person sent it.
@@ -56,9 +56,10 @@ class Draft:
     role: str
     format: str
     data: bytes
-    codec: str
-    packed: bytes
     digest: bytes
+    blob: Mapping[str, Any]
+    salt: bytes
+    commitment: bytes
     tokens: int
     exact: bool
     created_at: int
@@ -142,13 +143,12 @@ class _Batch:
 
     def add(self, id: str, draft: Draft, before: _Known | None) -> _Known:
         """Make the row of a new message, or of a revision of ``before``, which keeps its place and its unit."""
-        seq, salt = self.seq, os.urandom(16)
+        seq = self.seq
         place = before.place if before is not None else seq
         unit = before.unit if before is not None else self._tracker.place(seq, draft.shape)
         revises = before.seq if before is not None else None
-        committed = commitment(salt, draft.data)
         facts: dict[str, Any] = {"seq": seq, "id": id, "role": draft.role, "format": draft.format, "created_at": draft.created_at}
-        self._chain = chain_link(self._chain, committed, **facts, revises=revises)
+        self._chain = chain_link(self._chain, draft.commitment, **facts, revises=revises)
         self._total += draft.tokens
         self.rows.append(
             {
@@ -156,8 +156,8 @@ class _Batch:
                 "thread_id": self._key.thread_id,
                 **facts,
                 "digest": draft.digest,
-                "salt": salt,
-                "commitment": committed,
+                "salt": draft.salt,
+                "commitment": draft.commitment,
                 "chain": self._chain,
                 "tokens": draft.tokens,
                 "exact": int(draft.exact),
@@ -184,17 +184,8 @@ class _Batch:
 
 
 def _insert(connection: Connection, key: ThreadKey, rows: list[dict[str, Any]], drafts: list[Draft]) -> None:
-    blobs: list[dict[str, Any]] = [
-        {
-            "namespace": key.namespace,
-            "digest": draft.digest,
-            "size": len(draft.data),
-            "codec": draft.codec,
-            "data": draft.packed,
-        }
-        for draft in drafts
-    ]
-    blobs.sort(key=lambda blob: blob["digest"])  # writers of the same contents wait for each other in one order
+    # Writers of the same contents wait for each other in one order.
+    blobs = sorted((draft.blob for draft in drafts), key=lambda blob: bytes(blob["digest"]))
     _INSERT_BLOB.run(connection, *blobs)
     _INSERT_MESSAGE.run(connection, *rows)
     index_of(connection).add(connection, key, [(row["seq"], draft.terms) for row, draft in zip(rows, drafts, strict=True)])
@@ -225,11 +216,30 @@ def _advance(connection: Connection, key: ThreadKey, position: Position, now: in
             "next_seq": position.next_seq,
             "total_tokens": position.total_tokens,
             "chain": position.chain,
-            "open_calls": json.dumps([list(call) for call in position.open_calls]),
+            "open_calls": stored_calls(connection, key, position.open_calls),
             "lookalike_ids": int(position.lookalike_ids),
             "updated_at": now,
         },
     )
+
+
+def stored_calls(connection: Connection, key: ThreadKey, calls: Sequence[tuple[str, int]]) -> str:
+    """Write a thread's open calls as its head stores them."""
+    if not calls:
+        return "[]"
+    text = json.dumps([list(call) for call in calls])
+    return vault_of(connection).seal_text(text, "head", key.namespace, key.thread_id)
+
+
+def open_calls(connection: Connection, key: ThreadKey, stored: str) -> tuple[tuple[str, int], ...]:
+    """Read what :func:`stored_calls` wrote."""
+    if stored == "[]":
+        return ()
+    text = vault_of(connection).unseal_text(stored, "head", key.namespace, key.thread_id)
+    try:
+        return tuple((str(call), int(seq)) for call, seq in json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise CorruptError("the head's open calls can't be read", hint="run `lossless doctor`") from error
 
 
 def _known(connection: Connection, key: ThreadKey, position: Position, drafts: Sequence[Draft]) -> dict[str, _Known]:
@@ -280,14 +290,14 @@ def _same(connection: Connection, key: ThreadKey, known: _Known, draft: Draft) -
         return False
     if known.digest == draft.digest:
         return True
-    statement = select(_BLOB.c.codec, _BLOB.c.size, _BLOB.c.data).where(
+    statement = select(_BLOB.c.codec, _BLOB.c.size, _BLOB.c.digest, _BLOB.c.data).where(
         _BLOB.c.namespace == key.namespace, _BLOB.c.digest == known.digest
     )
     row = connection.execute(statement).first()
     if row is None or row.size != len(draft.data):
         return False
     try:
-        return bool(decode(unpack(row.codec, row.size, row.data)) == decode(draft.data))
+        return bool(decode(payload_of(vault_of(connection), key.namespace, row)) == decode(draft.data))
     except CorruptError:  # a damaged message keeps nobody from storing it again
         return False
 

@@ -6,8 +6,10 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from lossless.errors import ConfigError, StoreOpenError
+from lossless.store.cipher import Cipher
 from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.sqlite import open_sqlite
+from lossless.store.vault import Vault
 
 __all__ = ["BUSY_TIMEOUT_SECONDS", "Database", "Durability", "open_database"]
 
@@ -15,7 +17,7 @@ _SQLITE = ("sqlite", "sqlite+pysqlite")
 _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
 
 
-def open_database(url: str, *, durability: Durability = "full", create: bool = True) -> Database:
+def open_database(url: str, *, durability: Durability = "full", create: bool = True, cipher: Cipher | None = None) -> Database:
     """Open the database behind a URL and bring its schema up to date.
 
     Args:
@@ -24,6 +26,7 @@ def open_database(url: str, *, durability: Durability = "full", create: bool = T
         durability: ``full``: a write is on the disk before it returns; ``normal``: it survives a crash of the process, not of the
             machine.
         create: whether an absent database is made; on PostgreSQL: whether our tables are made in a database that has none.
+        cipher: encrypts what is stored.
 
     Raises:
         ConfigError: the durability is not known, or the driver of the database is not installed.
@@ -32,9 +35,12 @@ def open_database(url: str, *, durability: Durability = "full", create: bool = T
     """
     if durability not in ("full", "normal"):
         raise ConfigError(f"durability {durability!r} is not known", hint="use 'full' or 'normal'")
+    if cipher is not None and not isinstance(cipher, Cipher):
+        raise ConfigError(f"a {type(cipher).__name__} is no cipher", hint="for example AesGcmCipher(key)")
+    vault = Vault(cipher)
     parsed = _parse(url)
     if parsed.drivername in _SQLITE:
-        return open_sqlite(parsed.set(drivername="sqlite+pysqlite"), durability=durability, create=create)
+        return open_sqlite(parsed.set(drivername="sqlite+pysqlite"), durability=durability, create=create, vault=vault)
     if parsed.drivername in _POSTGRES:
         try:
             from lossless.store.postgres import open_postgres
@@ -42,7 +48,7 @@ def open_database(url: str, *, durability: Durability = "full", create: bool = T
             raise ConfigError(
                 "PostgreSQL needs the driver psycopg", hint='install it: pip install "lossless[postgres]"'
             ) from None
-        return open_postgres(parsed.set(drivername="postgresql+psycopg"), durability=durability, create=create)
+        return open_postgres(parsed.set(drivername="postgresql+psycopg"), durability=durability, create=create, vault=vault)
     if parsed.drivername.startswith(("postgresql+", "postgres+")):
         raise StoreOpenError(
             f"PostgreSQL is reached through psycopg, not through {parsed.drivername.partition('+')[2]}",

@@ -10,6 +10,8 @@ from typing import Literal, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import URL
 
+from lossless.store.vault import Vault
+
 __all__ = ["BUSY_TIMEOUT_SECONDS", "Database", "Durability"]
 
 Durability = Literal["full", "normal"]
@@ -23,6 +25,7 @@ class Database(ABC):
     """One open database, to be used by any number of threads, and by a forked child on connections of its own."""
 
     url: URL
+    vault: Vault
     _engine: Engine
 
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 
 __all__ = ["EMPTY_CHAIN", "blob_digest", "chain_link", "commitment"]
@@ -16,9 +17,9 @@ def blob_digest(secret: bytes, data: bytes) -> bytes:
     return hashlib.sha256(secret + data).digest()
 
 
-def commitment(salt: bytes, data: bytes) -> bytes:
-    """Commit to a payload so that destroying the salt makes the commitment say nothing about it."""
-    return hashlib.sha256(salt + data).digest()
+def commitment(secret: bytes, salt: bytes, data: bytes) -> bytes:
+    """Commit to a payload so that destroying the salt makes the commitment say nothing about it, even to who knows the secret."""
+    return hmac.digest(secret, salt + data, "sha256")
 
 
 def chain_link(

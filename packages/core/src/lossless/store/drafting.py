@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -12,11 +13,12 @@ from lossless.messages import Format, Message, encode, is_request, looks_anthrop
 from lossless.messages.parts import Part, Result, Text
 from lossless.store.analyzer import analyze
 from lossless.store.append import Draft
-from lossless.store.blobs import pack
+from lossless.store.blobs import stored_blob
 from lossless.store.contents import Said, is_invented, participant
-from lossless.store.digests import blob_digest
+from lossless.store.digests import blob_digest, commitment
 from lossless.store.keys import checked_name
 from lossless.store.times import now, to_stored
+from lossless.store.vault import Vault
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 
@@ -53,19 +55,25 @@ class Drafter:
     """Makes drafts. One for each engine.
 
     Args:
+        namespace: what drafts are made for.
         secret: gives what digests are keyed with.
         counter: counts tokens.
         formats: gives the readers of formats by name.
         is_engines_own: tells of a text whether the engine wrote it, given what tells whether a summary id is known.
+        vault: seals payloads; where there is a cipher, nothing is analysed for the search index.
     """
 
     def __init__(
         self,
+        namespace: str,
         secret: Callable[[], bytes],
         counter: TokenCounter,
         formats: Callable[[], Mapping[str, Format]],
         is_engines_own: Callable[[str, Callable[[str], bool]], bool],
+        vault: Vault,
     ) -> None:
+        self._namespace = namespace
+        self._vault = vault
         self._secret = secret
         self._counter = counter
         self._formats = formats
@@ -129,20 +137,22 @@ class Drafter:
 
     def _draft(self, said: Said, format: str, data: bytes, at: int, known: Callable[[str], bool]) -> Draft:
         own = self._own_words(said, known)
-        codec, packed = pack(data)
+        secret, salt = self._secret(), os.urandom(16)
+        digest = blob_digest(secret, data)
         return Draft(
             id=said.id,
             role=said.role,
             format=format,
             data=data,
-            codec=codec,
-            packed=packed,
-            digest=blob_digest(self._secret(), data),
+            digest=digest,
+            blob=stored_blob(self._vault, self._namespace, digest, data),
+            salt=salt,
+            commitment=commitment(secret, salt, data),
             tokens=count_parts(said.parts, self._counter, name=None if said.role == "tool" else said.name),
             exact=self._counter.exact,
             created_at=at,
             shape=shape_of(said.parts),
-            terms=" ".join(analyze(searchable(said.parts))),
+            terms="" if self._vault.encrypts else " ".join(analyze(searchable(said.parts))),
             request=is_request(said.role, own.parts),
             injected=len(own.parts) < len(said.parts) and not own.parts,
             said=own,

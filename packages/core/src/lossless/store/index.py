@@ -9,8 +9,10 @@ from sqlalchemy import Connection
 
 from lossless.store.filters import Filters
 from lossless.store.index_fts5 import Fts5Index
+from lossless.store.index_sealed import SealedIndex
 from lossless.store.index_tsvector import TsvectorIndex
 from lossless.store.keys import Reach, ThreadKey
+from lossless.store.vault import vault_of
 from lossless.store.words import Expression
 
 __all__ = ["Candidate", "Index", "index_of"]
@@ -57,4 +59,5 @@ _INDEXES: dict[str, Index] = {"sqlite": Fts5Index(), "postgresql": TsvectorIndex
 
 def index_of(connection: Connection) -> Index:
     """Give the index of the database behind a connection."""
-    return _INDEXES[connection.dialect.name]
+    index = _INDEXES[connection.dialect.name]
+    return SealedIndex(index) if vault_of(connection).encrypts else index

@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from lossless.errors import CorruptError
-from lossless.store.blobs import unpack
+from lossless.store.blobs import payload_of
 from lossless.store.digests import blob_digest
 from lossless.store.keys import ThreadKey
+from lossless.store.vault import Vault
 
 __all__ = ["verified_payload"]
 
 
-def verified_payload(key: ThreadKey, row: Any, secret: bytes) -> bytes:
+def verified_payload(vault: Vault, key: ThreadKey, row: Any, secret: bytes) -> bytes:
     """Give a message's verbatim payload.
 
     Raises:
-        CorruptError: it is missing, can't be unpacked, or does not match its digest.
+        CipherError: it is sealed by a key that is not given.
+        CorruptError: it is missing, can't be unsealed or unpacked, or does not match its digest.
     """
     try:
-        data = None if row.data is None else unpack(row.codec, row.size, row.data)
+        data = None if row.data is None else payload_of(vault, key.namespace, row)
     except CorruptError as error:
         raise CorruptError(f"{_name(key, row)} is damaged: {error.message}", hint=error.hint) from None
     if data is None or blob_digest(secret, data) != row.digest:

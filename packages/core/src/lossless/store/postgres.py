@@ -31,6 +31,7 @@ from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.postgres_errors import is_conflict, is_dropped, translate
 from lossless.store.schema import is_current, prepare_schema
+from lossless.store.vault import VAULT, Vault
 
 __all__ = ["PostgresDatabase", "open_postgres"]
 
@@ -49,7 +50,7 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _MIGRATE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
-def open_postgres(url: URL, *, durability: Durability, create: bool) -> PostgresDatabase:
+def open_postgres(url: URL, *, durability: Durability, create: bool, vault: Vault) -> PostgresDatabase:
     """Open a database of a server and bring its schema up to date.
 
     Raises:
@@ -57,7 +58,7 @@ def open_postgres(url: URL, *, durability: Durability, create: bool) -> Postgres
             that is not to be created.
         SchemaError: made by a newer version.
     """
-    database = PostgresDatabase(url, durability)
+    database = PostgresDatabase(url, durability, vault)
     try:
         database.prepare(create)
     except BaseException:
@@ -100,8 +101,9 @@ class _Patience:
 class PostgresDatabase(Database):
     """A database of a PostgreSQL server, behind a pool of connections."""
 
-    def __init__(self, url: URL, durability: Durability) -> None:
+    def __init__(self, url: URL, durability: Durability, vault: Vault) -> None:
         self.url = url
+        self.vault = vault
         self._durability = durability
         self._lost_at = 0.0
         self._engine = self._make_engine()
@@ -308,6 +310,7 @@ class PostgresDatabase(Database):
             pool_timeout=BUSY_TIMEOUT_SECONDS,
             pool_use_lifo=True,
             use_native_hstore=False,
+            execution_options={VAULT: self.vault},
             connect_args={name: value for name, value in defaults.items() if name not in self.url.query},
         )
         settings = _settings(self._durability)

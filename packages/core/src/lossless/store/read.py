@@ -19,6 +19,7 @@ from lossless.store.payloads import verified_payload
 from lossless.store.prepared import Prepared
 from lossless.store.tables import BlobRow, MessageRow
 from lossless.store.times import from_stored
+from lossless.store.vault import vault_of
 
 __all__ = [
     "Fact",
@@ -162,7 +163,7 @@ class MessageReader:
             thread_id=key.owner(row.seq),
             role=row.role,
             format=row.format,
-            data=verified_payload(key, row, self._secrets.within(connection, key.namespace)),
+            data=verified_payload(vault_of(connection), key, row, self._secrets.within(connection, key.namespace)),
             tokens=row.tokens,
             exact=bool(row.exact),
             created_at=from_stored(row.created_at),

@@ -9,12 +9,13 @@ from typing import Any
 from sqlalchemy import Connection, func, select, text
 
 from lossless.errors import CorruptError
-from lossless.store.blobs import unpack
+from lossless.store.blobs import payload_of
 from lossless.store.bounds import within_bounds
 from lossless.store.filters import Filters
 from lossless.store.index import index_of
 from lossless.store.keys import Reach
 from lossless.store.tables import MessageRow
+from lossless.store.vault import Vault, vault_of
 
 __all__ = ["Scanned", "newest_first", "size_of"]
 
@@ -48,24 +49,25 @@ def newest_first(connection: Connection, reach: Reach, filters: Filters, below: 
         within += f"AND d.thread_id IN ({', '.join(f':{name}' for name in names)}) "
         values.update(zip(names, reach.threads, strict=True))
     statement = text(
-        f"SELECT {position} AS position, d.thread_id, d.seq, b.codec, b.size, b.data FROM lossless_search_doc d "  # noqa: S608
+        f"SELECT {position} AS position, d.thread_id, d.seq, b.digest, b.codec, b.size, b.data FROM lossless_search_doc d "  # noqa: S608
         f"JOIN lossless_message m ON {_JOIN} "
         f"LEFT JOIN lossless_blob b ON {filters.passes} AND b.namespace = m.namespace AND b.digest = m.digest "
         f"WHERE d.namespace = :namespace {within}AND {position} < :below ORDER BY {position} DESC LIMIT :batch"
     )
     wanted: dict[str, Any] = {"namespace": reach.namespace, "batch": _BATCH, **values, **filters.values}
+    vault = vault_of(connection)
     while True:
         rows = connection.execute(statement, {**wanted, "below": below}).all()
         for row in rows:
-            yield Scanned(row.position, row.thread_id, row.seq, row.codec is not None, _payload(row))
+            yield Scanned(row.position, row.thread_id, row.seq, row.codec is not None, _payload(vault, reach.namespace, row))
         if len(rows) < _BATCH:
             return
         below = rows[-1].position
 
 
-def _payload(row: Any) -> bytes | None:
+def _payload(vault: Vault, namespace: str, row: Any) -> bytes | None:
     try:
-        return unpack(row.codec, row.size, row.data) if row.codec is not None else None
+        return payload_of(vault, namespace, row) if row.codec is not None else None
     except CorruptError:
         return None
 

@@ -20,6 +20,7 @@ from lossless.errors import ClosedError, StoreBusyError, StoreError, StoreOpenEr
 from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.schema import VERSION_TABLE, prepare_schema
+from lossless.store.vault import VAULT, Vault
 
 __all__ = ["SqliteDatabase", "open_sqlite"]
 
@@ -28,7 +29,7 @@ T = TypeVar("T")
 _WRITING = "lossless_writing"
 
 
-def open_sqlite(url: URL, *, durability: Durability, create: bool) -> SqliteDatabase:
+def open_sqlite(url: URL, *, durability: Durability, create: bool, vault: Vault) -> SqliteDatabase:
     """Open a file, or a database in memory, and bring its schema up to date.
 
     Raises:
@@ -38,7 +39,7 @@ def open_sqlite(url: URL, *, durability: Durability, create: bool) -> SqliteData
     path = _path(url)
     if path is not None:
         _check_path(path, create)
-    database = SqliteDatabase(url, durability)
+    database = SqliteDatabase(url, durability, vault)
     try:
         database.write(prepare_schema)
     except StoreError as error:
@@ -88,8 +89,9 @@ class SqliteDatabase(Database):
     child, and a lone writer pays for no hand-over.
     """
 
-    def __init__(self, url: URL, durability: Durability) -> None:
+    def __init__(self, url: URL, durability: Durability, vault: Vault) -> None:
         self.url = url
+        self.vault = vault
         self._durability = durability
         self._in_memory = _path(url) is None
         self._engine = self._make_engine()
@@ -265,10 +267,11 @@ class SqliteDatabase(Database):
 
     def _make_engine(self) -> Engine:
         arguments: dict[str, Any] = {"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False}
+        options: dict[str, Any] = {"connect_args": arguments, "execution_options": {VAULT: self.vault}}
         if self._in_memory:
-            engine = create_engine(self.url, poolclass=StaticPool, connect_args=arguments)
+            engine = create_engine(self.url, poolclass=StaticPool, **options)
         else:
-            engine = create_engine(self.url, poolclass=QueuePool, pool_size=8, max_overflow=-1, connect_args=arguments)
+            engine = create_engine(self.url, poolclass=QueuePool, pool_size=8, max_overflow=-1, **options)
         synchronous = "FULL" if self._durability == "full" else "NORMAL"
 
         @event.listens_for(engine, "connect")

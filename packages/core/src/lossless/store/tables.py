@@ -76,13 +76,14 @@ _TO_THREAD = ("thread_id", "thread_id")
 
 
 class NamespaceRow(_Base, table=True):
-    """A tenant: the secret that its digests are keyed with (see ``lossless.store.namespaces``)."""
+    """A tenant: what keys its digests (``lossless.store.namespaces``), and which key seals that, None without a cipher."""
 
     __tablename__ = "lossless_namespace"
     __table_args__ = (_KEYED,)
 
     namespace: str = _key()
     secret: bytes = _bytes()
+    sealed_by: str | None = _text(nullable=True)
 
 
 class ThreadRow(_Base, table=True):

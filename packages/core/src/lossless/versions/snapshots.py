@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,9 +18,11 @@ from lossless.dag.view import ViewStore
 from lossless.errors import ExistsError, MessageError
 from lossless.store.drafting import DEFAULT_FORMAT
 from lossless.store.keys import ThreadKey, checked_name
+from lossless.store.namespaces import name_secret
 from lossless.store.read import known_seqs
 from lossless.store.tables import SnapshotRow
 from lossless.store.times import from_stored
+from lossless.store.vault import vault_of
 
 __all__ = ["Snapshot", "describe_snapshot", "find_snapshot", "list_snapshots", "take_snapshot"]
 
@@ -27,6 +30,8 @@ _SNAPSHOT = SnapshotRow.__table__  # type: ignore[attr-defined]
 _NEWEST_FIRST = (_SNAPSHOT.c.created_at.desc(), _SNAPSHOT.c.seq.desc(), _SNAPSHOT.c.name)
 _GENERATED = re.compile(r"m_[0-9]+(\.[0-9]+)?|(sum|snap|file)_[0-9a-f]+")
 """The ids that are made up here; a snapshot of such a name would hide what has it."""
+_TELLING = ("name", "description", "tags", "parent")
+"""The columns that tell content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +84,11 @@ def take_snapshot(
     if known_seqs(connection, key, [name]):
         raise ExistsError(f"thread {key.thread_id} has a message of the id {name}", hint="choose another name")
     earlier = _newest_name(connection, key)
-    named = "\0".join([key.namespace, key.thread_id, name]).encode() + head.view
     row = {
         "namespace": key.namespace,
         "thread_id": key.thread_id,
         "name": name,
-        "id": "snap_" + hashlib.sha256(named).hexdigest()[:16],
+        "id": _snapshot_id(connection, key, name, head.view),
         "description": description,
         "tags": json.dumps(list(tags)),
         "view": head.view,
@@ -93,7 +97,7 @@ def take_snapshot(
         "parent": earlier,
         "created_at": now,
     }
-    connection.execute(insert(_SNAPSHOT), row)
+    connection.execute(insert(_SNAPSHOT), _sealed(connection, key, row))
     return _snapshot(row)
 
 
@@ -104,27 +108,28 @@ def list_snapshots(connection: Connection, key: ThreadKey) -> list[Snapshot]:
         .where(_SNAPSHOT.c.namespace == key.namespace, _SNAPSHOT.c.thread_id == key.thread_id)
         .order_by(*_NEWEST_FIRST)
     )
-    return [_snapshot(row._mapping) for row in connection.execute(statement)]
+    return [_snapshot(_unsealed(connection, row)) for row in connection.execute(statement)]
 
 
 def find_snapshot(connection: Connection, key: ThreadKey, name: str) -> Snapshot | None:
     """Give a thread's snapshot by name or id, or None."""
     within = (_SNAPSHOT.c.namespace == key.namespace) & (_SNAPSHOT.c.thread_id == key.thread_id)
-    for column in (_SNAPSHOT.c.name, _SNAPSHOT.c.id):
-        row = connection.execute(select(_SNAPSHOT).where(within, column == name)).first()
+    for column, wanted in ((_SNAPSHOT.c.name, _stored_name(connection, key, name)), (_SNAPSHOT.c.id, name)):
+        row = connection.execute(select(_SNAPSHOT).where(within, column == wanted)).first()
         if row is not None:
-            return _snapshot(row._mapping)
+            return _snapshot(_unsealed(connection, row))
     return None
 
 
 def _newest_name(connection: Connection, key: ThreadKey) -> str | None:
     statement = (
-        select(_SNAPSHOT.c.name)
+        select(_SNAPSHOT)
         .where(_SNAPSHOT.c.namespace == key.namespace, _SNAPSHOT.c.thread_id == key.thread_id)
         .order_by(*_NEWEST_FIRST)
         .limit(1)
     )
-    return connection.execute(statement).scalar()
+    row = connection.execute(statement).first()
+    return None if row is None else str(_unsealed(connection, row)["name"])
 
 
 def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
@@ -148,7 +153,43 @@ def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _snapshot(row: Any) -> Snapshot:
+def _snapshot_id(connection: Connection, key: ThreadKey, name: str, view: bytes) -> str:
+    secret = name_secret(connection, key.namespace)
+    named = "\0".join([key.namespace, key.thread_id, name]).encode() + view
+    digest = hashlib.sha256(named).digest() if secret is None else hmac.digest(secret, named, "sha256")
+    return "snap_" + digest.hex()[:16]
+
+
+def _stored_name(connection: Connection, key: ThreadKey, name: str) -> str:
+    secret = name_secret(connection, key.namespace)
+    return name if secret is None else vault_of(connection).name(secret, name, "snapshot", key.thread_id)
+
+
+def _sealed(connection: Connection, key: ThreadKey, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a row as it is stored. With a cipher, ``name`` only finds it; what it tells is sealed together."""
+    vault = vault_of(connection)
+    if not vault.encrypts:
+        return dict(row)
+    told = json.dumps([row[column] for column in _TELLING])
+    name = _stored_name(connection, key, row["name"])
+    return {
+        **row,
+        "name": name,
+        "description": vault.seal_text(told, "snapshot", key.namespace, key.thread_id, name),
+        "tags": "[]",
+        "parent": None,
+    }
+
+
+def _unsealed(connection: Connection, row: Any) -> Mapping[str, Any]:
+    vault = vault_of(connection)
+    if not vault.encrypts:
+        return dict(row._mapping)
+    told = json.loads(vault.unseal_text(row.description, "snapshot", row.namespace, row.thread_id, row.name))
+    return {**row._mapping, **dict(zip(_TELLING, told, strict=True))}
+
+
+def _snapshot(row: Mapping[str, Any]) -> Snapshot:
     return Snapshot(
         id=row["id"],
         name=row["name"],

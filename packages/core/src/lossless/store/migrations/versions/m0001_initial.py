@@ -76,6 +76,7 @@ def _create_content() -> None:
         "lossless_namespace",
         _text("namespace"),
         _bytes("secret"),
+        _text("sealed_by", nullable=True),
         sa.PrimaryKeyConstraint("namespace"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
