@@ -13,6 +13,7 @@ from sqlalchemy import Connection, text
 
 from lossless.errors import ClosedError, LosslessError, NotFoundError, StoreError
 from lossless.store.connection import open_database
+from lossless.store.gathering import Gathering
 from lossless.store.sqlite import SqliteDatabase, _Ticket
 
 CALLERS = 24
@@ -180,3 +181,29 @@ def test_many_callers_lose_nothing(database: SqliteDatabase) -> None:
     with ThreadPoolExecutor(CALLERS) as pool:
         list(pool.map(call, range(CALLERS)))
     assert noted(database) == {f"{c}-{n}" for c in range(CALLERS) for n in range(10) if n % 7 != 3}
+
+
+def test_a_leader_waits_for_as_many_as_shared_the_commit_before() -> None:
+    gathering, guard, queue = Gathering(), threading.Lock(), [1]
+    gathering.committed(CALLERS, 60.0)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(gathering.wait, guard, queue)
+        for _ in range(CALLERS - 2):
+            with guard:
+                queue.append(1)
+                gathering.noticed(len(queue))
+        assert not waiting.done()
+        with guard:
+            queue.append(1)
+            gathering.noticed(len(queue))
+        waiting.result(10)
+        pool.submit(gathering.wait, guard, queue).result(10)  # they are there already
+
+
+def test_a_leader_waits_no_longer_than_a_commit_takes_and_not_at_all_after_a_lone_write() -> None:
+    gathering, guard = Gathering(), threading.Lock()
+    with ThreadPoolExecutor(1) as pool:
+        gathering.committed(CALLERS, 0.01)
+        pool.submit(gathering.wait, guard, [1]).result(10)
+        gathering.committed(1, 60.0)
+        pool.submit(gathering.wait, guard, [1]).result(10)
