@@ -10,6 +10,7 @@ import pytest
 
 import lossless
 from lossless.engine import Engine
+from lossless.reading import Reading
 from lossless.thread import Thread
 
 NOT_TWINNED = {"thread"}  # it only makes a handle
@@ -25,7 +26,7 @@ def public_methods(owner: type) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(("owner", "inside"), [(Thread, set()), (Engine, ENGINE_INSIDE)])
+@pytest.mark.parametrize(("owner", "inside"), [(Thread, set()), (Reading, set()), (Engine, ENGINE_INSIDE)])
 def test_every_public_method_has_an_async_twin_with_the_same_signature(owner: type, inside: set[str]) -> None:
     methods = public_methods(owner) - inside - NOT_TWINNED
     assert methods

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -351,3 +352,44 @@ def test_a_server_that_restarts_under_load_loses_and_doubles_nothing(own: Server
         assert attempted[caller][-1] in acknowledged[caller], "a caller did not get through again by itself"
         mine = [said for said in stored if said.startswith(f"caller {caller} ")]
         assert mine == [said for said in attempted[caller] if said in set(mine)]
+
+
+def test_a_read_that_loses_its_connection_in_the_middle_is_read_again(
+    postgres: Server, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine(postgres_url, window=8_000, load_plugins=False) as engine:
+        thread = engine.thread("t")
+        thread.append([{"role": "user", "content": f"apple number {number}"} for number in range(5)])
+        thread.snapshot("five")
+        engine.key_of("t")
+        reading = PostgresDatabase.read
+        lost: list[bool] = []
+
+        @contextmanager
+        def losing(database: PostgresDatabase) -> Iterator[Connection]:
+            with reading(database) as connection:
+                if not lost:
+                    lost.append(True)
+                    terminate(postgres, connection)
+                yield connection
+
+        monkeypatch.setattr(PostgresDatabase, "read", losing)
+        reads: list[Callable[[], object]] = [
+            lambda: len(thread.messages()) == 5,
+            lambda: len(thread.grep("apple")) == 5,
+            lambda: len(thread.expand("m_1")) == 1,
+            lambda: thread.describe("five")["kind"] == "snapshot",
+            lambda: len(thread.snapshots()) == 1,
+            lambda: thread.context().total == 5,
+            lambda: len(thread.views()) >= 1,
+            lambda: len(engine.threads().items) == 1,
+            lambda: engine.verify().ok,
+        ]
+        for read in reads:
+            lost.clear()
+            assert read()
+            assert lost
+        lost.clear()
+        with pytest.raises(StoreBusyError) as caught, engine.database.read() as connection:
+            connection.execute(text("SELECT 1"))
+        assert caught.value.interrupted

@@ -44,6 +44,7 @@ from lossless.store.namespaces import Secrets
 from lossless.store.pages import Page
 from lossless.store.read import MessageReader
 from lossless.store.recent import Recent
+from lossless.store.rereading import rereads
 from lossless.store.search import Hit, Mode, chosen_mode, search
 from lossless.summarizers.breaker import BreakerRules
 from lossless.summarizers.calling import SummarizerCaller
@@ -160,11 +161,13 @@ class Engine:
         """
         return Thread(self, checked_name(thread_id, "a thread id"), budget)
 
+    @rereads
     def threads(self, limit: int = 50, cursor: str | None = None) -> Page[ThreadInfo]:
         """List threads, the one appended to last first."""
         with self.database.read() as connection:
             return list_threads(connection, Reach(self.namespace), limit=limit, cursor=cursor)
 
+    @rereads
     def grep(
         self,
         pattern: str,
@@ -208,6 +211,7 @@ class Engine:
             hits = self._with_summaries(connection, found)
         return Page(hits, page.next_cursor, page.scanned)
 
+    @rereads
     def verify(self, thread: str | None = None) -> Report:
         """Derive every digest, chain, token sum and the coverage of every view again, and say what does not match.
 
@@ -254,6 +258,7 @@ class Engine:
         soft = self.budget.limits(self.margin).soft if self.budget is not None else 20_000
         return lambda connection, seqs: self._compactor.remake(connection, key, list(seqs), soft)
 
+    @rereads
     def key_of(self, thread_id: str) -> ThreadKey:
         """Give a thread's key with what it inherits as a branch; a thread that is not there yet inherits nothing."""
         known = self._keys.get(thread_id)
@@ -265,6 +270,7 @@ class Engine:
             self._keys.put(thread_id, known)
         return known
 
+    @rereads
     def format_of(self, key: ThreadKey) -> str | None:
         """Give the format that a thread was begun with, or None if it is not there."""
         known = self._thread_formats.get(key)

@@ -92,10 +92,15 @@ class SchemaError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """Others held the database for longer than the busy timeout, or its server went away; the same call may succeed later."""
+    """Others held the database for longer than the busy timeout, or its server went away; the same call may succeed later.
+
+    Attributes:
+        interrupted: whether a read lost its connection in the middle; then the same read may succeed at once.
+    """
 
     code = "store_busy"
     retryable = True
+    interrupted = False
 
 
 class CorruptError(StoreError):

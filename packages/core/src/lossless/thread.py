@@ -17,22 +17,20 @@ from lossless.compaction.control import decide_action
 from lossless.compaction.model import CompactionResult
 from lossless.context.budget import Budget, Limits
 from lossless.context.model import ActiveContext
-from lossless.dag.describing import describe, expand
 from lossless.dag.heads import moves, no_thread, read_head
-from lossless.dag.history import ViewRecord, view_records
 from lossless.dag.ingest import Ingested, delete, ingest, sync, undo
 from lossless.dag.view import GENESIS
 from lossless.errors import ConfigError
 from lossless.messages import Message, MessageRef, rules_for
+from lossless.reading import Reading
 from lossless.store.drafting import Given, listed, versioned
-from lossless.store.keys import ThreadKey, checked_name
-from lossless.store.pages import Page
-from lossless.store.search import Hit, Mode
+from lossless.store.keys import checked_name
+from lossless.store.rereading import rereads
 from lossless.tokens import count_tools
 from lossless.twins import async_twin
 from lossless.versions.branching import branch
 from lossless.versions.restoring import restore
-from lossless.versions.snapshots import Snapshot, describe_snapshot, find_snapshot, list_snapshots, take_snapshot
+from lossless.versions.snapshots import Snapshot, take_snapshot
 
 if TYPE_CHECKING:
     from lossless.engine import Engine
@@ -47,7 +45,7 @@ _AT_ONCE = Effort(seconds=120, calls=16)
 _BACKGROUND = Effort(seconds=300, calls=24)
 
 
-class Thread:
+class Thread(Reading):
     """One conversation: append to it, ask for its active context, search it, expand it.
 
     A handle is cheap and holds no state; the thread itself is created by its first append or snapshot, never by looking.
@@ -62,10 +60,6 @@ class Thread:
     def id(self) -> str:
         """The thread's id."""
         return self._id
-
-    @property
-    def _key(self) -> ThreadKey:
-        return self._engine.key_of(self._id)
 
     def __repr__(self) -> str:
         return f"Thread({self.id!r})"
@@ -151,11 +145,6 @@ class Thread:
             lambda connection: take_snapshot(connection, key, engine.views, name, description, tags, engine.now())
         )
 
-    def snapshots(self) -> list[Snapshot]:
-        """Give the thread's snapshots, the newest first."""
-        with self._engine.database.read() as connection:
-            return list_snapshots(connection, self._key)
-
     def branch(self, at: str | int | None = None, thread_id: str | None = None) -> Thread:
         """Begin a thread that has this one's messages up to a point; nothing is copied, and either goes its own way.
 
@@ -191,6 +180,7 @@ class Thread:
 
     # Reading
 
+    @rereads
     def messages(self, start: int | None = None, stop: int | None = None, deleted: bool = False) -> list[Message]:
         """Give messages verbatim, oldest first; a revision stands where its predecessor stood.
 
@@ -211,6 +201,7 @@ class Thread:
         marked = [replace(message, deleted=True) if message.seq in hidden else message for message in found]
         return marked if deleted else [message for message in marked if not message.deleted]
 
+    @rereads
     def context(
         self,
         *,
@@ -243,60 +234,6 @@ class Thread:
             view = GENESIS if head is None else engine.views.load(connection, self._key.namespace, head.view)
             return engine.builder.build(connection, self._key, head, view, limits=limits, profile=rules, format=versioned(format))
 
-    def grep(
-        self,
-        pattern: str,
-        *,
-        mode: Mode = "exact",
-        regex: bool = False,
-        role: str | Iterable[str] | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        tool: str | Iterable[str] | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> Page[Hit]:
-        """Search this thread; see ``Engine.grep``."""
-        filters: dict[str, Any] = {"role": role, "since": since, "until": until, "tool": tool}
-        return self._engine.grep(pattern, thread=self.id, mode=mode, regex=regex, limit=limit, cursor=cursor, **filters)
-
-    def expand(self, id: str, *, sources_only: bool = False, offset: int = 0, limit: int | None = None) -> list[Message]:
-        """Give the messages under a summary, or behind a message's id, verbatim and in order.
-
-        Args:
-            id: of a summary, or of a message.
-            sources_only: only what users said and tools answered, without what the assistant concluded.
-            offset: how many messages to leave out at the start; pages have neither gaps nor overlaps.
-            limit: how many messages to give at the most; None: all.
-
-        Raises:
-            NotFoundError: there is no such id in this thread.
-        """
-        engine = self._engine
-        with engine.database.read() as connection:
-            return expand(connection, self._key, engine.reader, id, sources_only=sources_only, offset=offset, limit=limit)
-
-    def describe(self, id: str) -> dict[str, Any]:
-        """Describe a summary, a message or a snapshot: kind, tokens, sources, parents, depth, completeness and more.
-
-        Args:
-            id: of any of them, or a snapshot's name.
-
-        Raises:
-            NotFoundError: there is no such id in this thread.
-        """
-        engine = self._engine
-        with engine.database.read() as connection:
-            snapshot = find_snapshot(connection, self._key, id)
-            if snapshot is not None:
-                return describe_snapshot(snapshot)
-            return describe(connection, self._key, engine.reader, id)
-
-    def views(self, limit: int | None = None) -> list[ViewRecord]:
-        """Give the views that the thread had, newest first: when and why each was swung in."""
-        with self._engine.database.read() as connection:
-            return view_records(connection, self._key, limit=limit)
-
     # Compacting
 
     def compact(self, force: bool = False) -> CompactionResult:
@@ -325,13 +262,8 @@ class Thread:
     aundo = async_twin(undo)
     amessages = async_twin(messages)
     acontext = async_twin(context)
-    agrep = async_twin(grep)
-    aexpand = async_twin(expand)
-    adescribe = async_twin(describe)
-    aviews = async_twin(views)
     acompact = async_twin(compact)
     asnapshot = async_twin(snapshot)
-    asnapshots = async_twin(snapshots)
     abranch = async_twin(branch)
     arestore = async_twin(restore)
     await_ = async_twin(wait)

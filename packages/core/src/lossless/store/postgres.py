@@ -26,7 +26,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
-from lossless.errors import ClosedError, StoreError, StoreOpenError
+from lossless.errors import ClosedError, StoreBusyError, StoreError, StoreOpenError
 from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.postgres_errors import is_conflict, is_dropped, translate
@@ -143,11 +143,16 @@ class PostgresDatabase(Database):
     def read(self) -> Iterator[Connection]:
         """Give a connection that sees one unchanging state of the database."""
         self._check_open()
+        begun = False
         try:
             with self.gate.inside(), self._patient_transaction(_READ) as connection:
+                begun = True
                 yield connection
         except (psycopg.Error, DBAPIError, PoolTimeout) as error:
-            raise translate(error, self.url) from error
+            said = translate(error, self.url)
+            if isinstance(said, StoreBusyError) and not isinstance(error, PoolTimeout):
+                said.interrupted = begun and is_dropped(error)
+            raise said from error
 
     def write(self, job: Callable[[Connection], T]) -> T:
         """Run a job in a transaction of its own, again if another one was in its way or the connection was lost."""
