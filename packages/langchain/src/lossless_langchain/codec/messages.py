@@ -13,10 +13,10 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from lossless.errors import LosslessError
+from lossless.messages.classes import find_class, name_of
 from lossless.messages.langchain_writing import NAME as FORMAT
+from lossless.messages.objects import Packer, bare_model, unpack
 from lossless.store.keys import checked_name
-from lossless_langchain.codec.classes import find_class, name_of
-from lossless_langchain.codec.objects import Packer, bare_model, unpack
 from lossless_langchain.codec.placeholders import RawPayload, placeholder
 
 __all__ = ["FORMAT", "decode_message", "encode_message"]

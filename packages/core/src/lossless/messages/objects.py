@@ -21,8 +21,8 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from lossless.errors import LosslessError, MessageError
-from lossless.messages import encode
-from lossless_langchain.codec.classes import bare, find_class, name_of
+from lossless.messages.classes import bare, find_class, name_of
+from lossless.messages.payload import encode
 
 __all__ = ["TAG", "Packer", "UnknownObject", "bare_model", "pack", "unpack"]
 
