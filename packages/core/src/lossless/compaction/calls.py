@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from lossless.compaction.guard import Guard
 from lossless.policies.model import Answer, Summarizer, SummarizeRequest, Usage
-from lossless.summarizers.calling import SummarizerCaller, SummarizerError
+from lossless.summarizers.calling import SummarizerCaller, SummarizerError, models_of, route_of
 from lossless.summarizers.pricing import planned_cost, priced
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.models import ModelInfo
 
-__all__ = ["Calls", "ModelCalls", "models_of", "route_of"]
+__all__ = ["Calls", "ModelCalls"]
 
 CALL_SECONDS = 60.0
 """How long one call to a summarizer may take."""
@@ -130,18 +130,3 @@ class ModelCalls:
             written = self._counter.count(text) if len(text) <= _SHORT else len(text) // 4
             usage = Usage(calls=1, input_tokens=planned.input_tokens, output_tokens=written, estimated=True)
         return priced(usage, answer.model, self._known())
-
-
-def route_of(summarizer: Summarizer) -> str:
-    """Give the name by which a summarizer is known to the breaker: its ``route``, else what it is called in its module."""
-    route = getattr(summarizer, "route", None)
-    if isinstance(route, str) and route:
-        return route
-    named = summarizer if hasattr(summarizer, "__qualname__") else type(summarizer)
-    return f"{named.__module__}.{named.__qualname__}"
-
-
-def models_of(summarizer: Summarizer) -> tuple[str, ...]:
-    """Give the names of the models that a summarizer may call, as far as it tells."""
-    models = getattr(summarizer, "models", ())
-    return tuple(name for name in models if isinstance(name, str)) if isinstance(models, (tuple, list)) else ()

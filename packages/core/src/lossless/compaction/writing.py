@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lossless.compaction.acceptance import cleaned, objection
-from lossless.compaction.calls import Calls, ModelCalls, route_of
+from lossless.compaction.calls import Calls, ModelCalls
 from lossless.compaction.escalation import Ask, Outcome, escalate, targets
 from lossless.compaction.plan import Block
 from lossless.compaction.prompts import framed, instructions, mark_of, previous_end, transcript
@@ -20,7 +20,7 @@ from lossless.policies import as_sources, complete, decisions, extract, witness
 from lossless.policies.extract import gather
 from lossless.policies.model import Decision, Note, Policy, SourceItem, Summarizer, SummarizeRequest, Usage
 from lossless.store.times import to_stored
-from lossless.summarizers.calling import SummarizerError
+from lossless.summarizers.calling import SummarizerError, route_of
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import inspect
 import os
 import threading
@@ -11,7 +12,9 @@ from collections.abc import Awaitable
 
 from lossless.policies.model import Answer, Summarizer, SummarizeRequest, Usage
 
-__all__ = ["SummarizerCaller", "SummarizerError"]
+__all__ = ["SummarizerCaller", "SummarizerError", "call_here", "models_of", "route_of"]
+
+_Outcome = tuple[object, BaseException | None]
 
 _GRACE = 1.0
 """Seconds that an event loop has for noticing that a call was cancelled; one that is blocked is not used again."""
@@ -60,15 +63,69 @@ class SummarizerCaller:
             raise _told(failure[0]) from failure[0]
         if not result:
             raise SummarizerError(f"no answer after {seconds:.0f} s", late=True)
-        if isinstance(result[0], str):
-            return Answer(text=result[0])
-        if isinstance(result[0], Answer) and isinstance(result[0].text, str):
-            return result[0]
-        raise SummarizerError(f"it returned {type(result[0]).__name__}, not a string")
+        return _checked(result[0])
 
     def close(self) -> None:
         """End the event loop, and what may still run on it. Idempotent."""
         self._loop.close()
+
+
+async def call_here(summarizer: Summarizer, request: SummarizeRequest, seconds: float) -> Answer:
+    """Call a summarizer from the event loop that runs, without holding it up, and give its answer; else as ``SummarizerCaller``.
+
+    Raises:
+        SummarizerError: it raised, took too long, or returned neither text nor an ``Answer``.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_Outcome] = loop.create_future()
+
+    def work() -> None:
+        try:
+            outcome: _Outcome = summarizer(request), None
+        except BaseException as error:
+            outcome = None, error
+        with contextlib.suppress(RuntimeError):  # the loop is closed by now, and nobody waits
+            loop.call_soon_threadsafe(_set, done, outcome)
+
+    threading.Thread(target=work, name="lossless-summarizer", daemon=True).start()
+    try:
+        async with asyncio.timeout(seconds):
+            answer, failure = await done
+            if inspect.isawaitable(answer):
+                answer, failure = await _outcome(answer)
+    except TimeoutError:
+        raise SummarizerError(f"no answer after {seconds:.0f} s", late=True) from None
+    if failure is not None:
+        raise _told(failure) from failure
+    return _checked(answer)
+
+
+def _set(future: asyncio.Future[_Outcome], outcome: _Outcome) -> None:
+    if not future.done():
+        future.set_result(outcome)
+
+
+def route_of(summarizer: Summarizer) -> str:
+    """Give the name by which a summarizer is known to the breaker: its ``route``, else what it is called in its module."""
+    route = getattr(summarizer, "route", None)
+    if isinstance(route, str) and route:
+        return route
+    named = summarizer if hasattr(summarizer, "__qualname__") else type(summarizer)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def models_of(summarizer: Summarizer) -> tuple[str, ...]:
+    """Give the names of the models that a summarizer may call, as far as it tells."""
+    models = getattr(summarizer, "models", ())
+    return tuple(name for name in models if isinstance(name, str)) if isinstance(models, (tuple, list)) else ()
+
+
+def _checked(answer: object) -> Answer:
+    if isinstance(answer, str):
+        return Answer(text=answer)
+    if isinstance(answer, Answer) and isinstance(answer.text, str):
+        return answer
+    raise SummarizerError(f"it returned {type(answer).__name__}, not a string")
 
 
 def _told(error: BaseException) -> SummarizerError:
@@ -146,7 +203,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-async def _outcome(awaitable: Awaitable[object]) -> tuple[object, BaseException | None]:
+async def _outcome(awaitable: Awaitable[object]) -> _Outcome:
     """Keep what a coroutine raises to itself: SystemExit would end the loop for all others."""
     try:
         return await awaitable, None
