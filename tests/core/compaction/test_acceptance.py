@@ -98,6 +98,7 @@ def test_what_is_no_summary_is_told_by_what_it_is(answer: str, why: str) -> None
         f"<THINKING>\nHm.</THINKING>{GOOD}",
         f"```markdown\n{GOOD}\n```",
         f"--- transcript kzvq begins ---\n{GOOD}\n--- transcript kzvq ends ---",
+        f"kzvq begins --- {GOOD} kzvq",
     ],
 )
 def test_what_stands_around_a_note_is_taken_off(answer: str) -> None:

@@ -26,7 +26,7 @@ def cleaned(answer: str, mark: str) -> str:
     """
     text = _LEADING.sub("", answer, count=1)
     if mark and mark in text:
-        text = "\n".join(line for line in text.split("\n") if mark not in line)
+        text = re.sub(rf"(?:-{{1,3}}[^\S\n]?)?(?:transcript )?{mark}(?: (?:begins|ends))?(?:[^\S\n]?-{{1,3}})?", "", text)
     fence = _FENCE.fullmatch(text.strip())
     return (fence.group(1) if fence else text).strip()
 
