@@ -253,7 +253,7 @@ class SnapshotRow(_Base, table=True):
 class SummaryRow(_Base, table=True):
     """A node of the DAG. ``note`` holds its kept source items and decisions as JSON; ``span_key`` names sources and policy,
     ``newest_seq`` is the highest seq under it: a branch that was cut below it can't have it; ``usage`` is JSON, what the model
-    that wrote it took, or empty."""
+    that wrote it took, or empty. What is long stands last: SQLite reads a row up to the last column that is asked for."""
 
     __tablename__ = "lossless_summary"
     __table_args__ = (
@@ -267,8 +267,6 @@ class SummaryRow(_Base, table=True):
     id: str = _key()
     kind: str = _text()
     depth: int = _int()
-    text: str = _text()
-    note: str = _text()
     kept: int = _int()
     total: int = _int()
     regime: str = _text()
@@ -286,6 +284,8 @@ class SummaryRow(_Base, table=True):
     usage: str = _text()
     span_key: bytes = _bytes()
     created_at: int = _int()
+    text: str = _text()
+    note: str = _text()
 
 
 class SummaryMessageRow(_Base, table=True):

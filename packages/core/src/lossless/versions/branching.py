@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 
 from sqlalchemy import Connection, bindparam, select
 
 from lossless.dag.editing import revisions_since
 from lossless.dag.heads import Head, begin_thread, lock_existing_head
 from lossless.dag.lineage import branch_key, find_key
-from lossless.dag.opening import ref_to, runs
+from lossless.dag.opening import runs
 from lossless.dag.placing import show_instead
 from lossless.dag.segments import Hidden, Raw, Segment, SummaryRef, Tail
-from lossless.dag.summaries import load_summaries, sources_of
+from lossless.dag.summaries import Extent, load_extent, sources_of
 from lossless.dag.view import View, ViewStore
 from lossless.errors import ExistsError, NotFoundError
 from lossless.messages import UnitTracker, shape_of
@@ -92,7 +93,7 @@ def closed_at(connection: Connection, key: ThreadKey, view: View, cut: int) -> V
 
 def _up_to(connection: Connection, key: ThreadKey, segment: Segment, cut: int) -> Iterable[Segment]:
     if isinstance(segment, SummaryRef):
-        return _summary_up_to(connection, key, segment, cut)
+        return _summary_up_to(connection, key, load_extent(connection, key, segment.id), cut)
     if segment.first > cut:
         return []
     if isinstance(segment, Hidden):
@@ -102,20 +103,19 @@ def _up_to(connection: Connection, key: ThreadKey, segment: Segment, cut: int) -
     return [Raw(segment.first, cut, segment.base, _sum_at(connection, key, cut))]
 
 
-def _summary_up_to(connection: Connection, key: ThreadKey, ref: SummaryRef, cut: int) -> Iterable[Segment]:
-    summary = load_summaries(connection, key, [ref.id])[ref.id]
-    if summary.newest_seq <= cut:
-        return [ref]
-    (first,) = facts_of(connection, key, [summary.first_seq])
+def _summary_up_to(connection: Connection, key: ThreadKey, extent: Extent, cut: int) -> Iterable[Segment]:
+    if extent.newest_seq <= cut:
+        return [extent.ref]
+    (first,) = facts_of(connection, key, [extent.first_seq])
     if first.place > cut:
         return []  # in the order of places, all that is under it comes later
     kept: list[Segment] = []
-    for source in sources_of(connection, key, ref.id):
-        if isinstance(source, str):
-            child = load_summaries(connection, key, [source])[source]
-            kept.extend(_summary_up_to(connection, key, ref_to(child), cut))
-        elif source <= cut:
-            kept.extend(runs(connection, key, [source]))
+    for are_summaries, sources in groupby(sources_of(connection, key, extent.ref.id), lambda source: isinstance(source, str)):
+        if are_summaries:
+            for id in sources:
+                kept.extend(_summary_up_to(connection, key, load_extent(connection, key, str(id)), cut))
+        else:
+            kept.extend(runs(connection, key, [seq for seq in sources if isinstance(seq, int) and seq <= cut]))
     return _joined(kept)
 
 
