@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lossless.hooks import hookimpl
-from lossless.messages import AnthropicFormat, Format, LangChainFormat, OpenAIFormat
+from lossless.messages import AnthropicFormat, Format, LangChainFormat, LlamaIndexFormat, OpenAIFormat
 from lossless.policies import builtin_policies
 from lossless.policies.model import Policy
 from lossless.tokens import ModelInfo, TokenCounter, counter_for, known_models
@@ -18,8 +18,8 @@ class Builtins:
 
     @hookimpl
     def lossless_formats(self) -> Sequence[Format]:
-        """Give OpenAI's chat completions, Anthropic's content blocks and LangChain's messages."""
-        return (OpenAIFormat(), AnthropicFormat(), LangChainFormat())
+        """Give OpenAI's chat completions, Anthropic's content blocks, LangChain's and LlamaIndex's messages."""
+        return (OpenAIFormat(), AnthropicFormat(), LangChainFormat(), LlamaIndexFormat())
 
     @hookimpl
     def lossless_policies(self, counter: TokenCounter) -> Mapping[str, Policy]:

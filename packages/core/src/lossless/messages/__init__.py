@@ -5,6 +5,7 @@ from lossless.messages.checks import problems
 from lossless.messages.cleaning import without_reasoning
 from lossless.messages.formats import Format, Rendered, Turn, is_request
 from lossless.messages.langchain import LangChainFormat
+from lossless.messages.llamaindex import LlamaIndexFormat
 from lossless.messages.model import Message, MessageRef
 from lossless.messages.openai import OpenAIFormat
 from lossless.messages.parts import Call, Media, Opaque, Part, Reasoning, Result, Text, readable, searchable
@@ -22,6 +23,7 @@ __all__ = [
     "Call",
     "Format",
     "LangChainFormat",
+    "LlamaIndexFormat",
     "Media",
     "Message",
     "MessageRef",

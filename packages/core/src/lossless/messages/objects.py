@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import AnyUrl, BaseModel, networks
 
 from lossless.errors import LosslessError, MessageError
 from lossless.messages.classes import bare, find_class, name_of
@@ -32,7 +32,7 @@ _DEPTH = 80
 
 _PLAIN = frozenset({str, int, float, bool, type(None), bytes, datetime, date, time, timedelta, Decimal, UUID})
 _CONTAINERS = (dict, list, tuple)
-_OBJECTS = frozenset({"dict", "set", "enum", "path", "message", "dataclass", "pydantic"})
+_OBJECTS = frozenset({"dict", "set", "enum", "path", "url", "message", "dataclass", "pydantic"})
 _NEARLY_PLAIN = (str, int, float, bytes, bytearray, datetime, date, time, timedelta, Decimal, UUID)
 
 _log = logging.getLogger("lossless")
@@ -137,7 +137,13 @@ class Packer:
         return self._other(value)
 
     def _writers(self) -> tuple[tuple[type, Callable[[Any], Any]], ...]:
-        return ((Enum, self._enum), (BaseModel, self._model), (PurePath, self._path), (UnknownObject, self._unknown))
+        return (
+            (Enum, self._enum),
+            (BaseModel, self._model),
+            (PurePath, self._path),
+            (AnyUrl, self._url),
+            (UnknownObject, self._unknown),
+        )
 
     def _dict(self, value: dict[Any, Any]) -> dict[Any, Any]:
         return {key: inner if type(inner) is str else self._at(key, inner) for key, inner in value.items()}
@@ -177,6 +183,12 @@ class Packer:
 
     def _path(self, value: PurePath) -> dict[str, Any]:
         return {TAG: "path", "pure": not isinstance(value, Path), "data": str(value)}
+
+    def _url(self, value: AnyUrl) -> Any:
+        name = type(value).__name__
+        if getattr(networks, name, None) is not type(value):
+            return self._described(value, "addresses of own classes can't be kept")
+        return {TAG: "url", "class": name, "data": str(value)}
 
     def _unknown(self, value: UnknownObject) -> Any:
         return value.raw if value.raw is not None else self._described(value, "it was made by hand")
@@ -251,6 +263,11 @@ class _Unpacker:
 
     def _path(self, tagged: dict[str, Any]) -> Any:
         return (PurePath if tagged["pure"] else Path)(tagged["data"])
+
+    def _url(self, tagged: dict[str, Any]) -> Any:
+        cls = getattr(networks, tagged["class"], None)
+        made = cls(tagged["data"]) if isinstance(cls, type) and issubclass(cls, AnyUrl) else None
+        return made if str(made) == tagged["data"] else None
 
     def _message(self, tagged: dict[str, Any]) -> Any:
         return None if self._read_message is None else self._read_message(tagged["data"])
