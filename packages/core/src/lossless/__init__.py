@@ -11,7 +11,7 @@ from lossless.hooks import hookimpl
 from lossless.hooks import specs as hookspecs
 
 if TYPE_CHECKING:
-    from lossless import errors, policies, summarizers
+    from lossless import errors, policies, summarizers, testing
     from lossless.compaction.guard import SpendLimit
     from lossless.compaction.model import CompactionResult
     from lossless.context.budget import Budget
@@ -64,7 +64,7 @@ _HOMES = {
     "Witness": "lossless.policies.model",
 }
 
-_ROOMS = ("errors", "policies", "summarizers")
+_ROOMS = ("errors", "policies", "summarizers", "testing")
 """What is used by its full name, such as ``lossless.policies.get``."""
 
 __all__ = [
@@ -103,6 +103,7 @@ __all__ = [
     "hookspecs",
     "policies",
     "summarizers",
+    "testing",
 ]
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from lossless.errors import ConfigError
 from lossless.policies.model import Answer, SummarizeRequest, Usage
 from lossless.summarizers.calling import SummarizerError
+from lossless.summarizers.permission import announce_call
 from lossless.summarizers.retrying import retry_after_of, wait_before
 from lossless.twins import async_twin
 
@@ -105,6 +106,7 @@ class OpenAISummarizer:
         # OpenAI's newer models know only the newer name; many other servers only the older one.
         limit = "max_completion_tokens" if self._is_openai else "max_tokens"
         arguments = {limit: 2 * request.target_tokens + self._reasoning_tokens, **self._options}
+        announce_call(self.model, str(self._client.base_url))
         return self._client.with_options(max_retries=0, timeout=max(0.001, seconds)).chat.completions.create(
             model=self.model, messages=_messages(request), stream=False, **arguments
         )
