@@ -42,7 +42,8 @@ Run = Callable[..., Ended]
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in a folder of the test's own, without settings from outside."""
     monkeypatch.chdir(tmp_path)
-    for name in ("LOSSLESS_URL", "LOSSLESS_TRACEBACK", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    shown = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+    for name in ("LOSSLESS_URL", "LOSSLESS_KEY", "LOSSLESS_TRACEBACK", *shown):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -25,6 +25,7 @@ from lossless.cli.expand import expand
 from lossless.cli.grep import grep
 from lossless.cli.hints import typed
 from lossless.cli.import_ import import_
+from lossless.cli.keys import with_key_file
 from lossless.cli.messages import messages
 from lossless.cli.output import complain
 from lossless.cli.plugins import plugins
@@ -63,7 +64,7 @@ for _name, _command in (
     ("verify", verify),
     ("plugins", plugins),
 ):
-    app.command(_name)(_command)
+    app.command(_name)(with_key_file(_command))
 
 
 def _version(wanted: bool) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lossless.cli.keys import given_cipher
 from lossless.cli.opening import shown_url
 from lossless.cli.options import AsJson, NamespaceOption
 from lossless.cli.output import console, number, pairs, say, styled, visible, write_json
@@ -105,7 +106,7 @@ def _run(session: Session, url: str, namespace: str, out: Console | None, kept: 
     if out is not None:
         _print_opening(out, session, url)
     began = time.monotonic()
-    with Engine(url, namespace=namespace, window=session.window, durability="normal") as engine:
+    with Engine(url, namespace=namespace, window=session.window, durability="normal", cipher=given_cipher()) as engine:
         thread_id = _free_name(engine, "demo")
         last = _play(engine, thread_id, session, out)
         question = session.question or question_about(engine, thread_id, last.context)

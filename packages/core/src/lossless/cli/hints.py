@@ -16,6 +16,10 @@ _TYPED = (
     ("or name another format=", "or name another --format"),
     ("next_cursor of a page", "cursor that a page ended with"),
     ("use Engine(load_plugins=False)", "repair it"),
+    ("give Engine(cipher=AesGcmCipher(key))", "give its key in $LOSSLESS_KEY or with --key-file"),
+    ("leave the cipher out", "leave the key out ($LOSSLESS_KEY, --key-file)"),
+    ("of one that was replaced, AesGcmCipher(new, retired=[old])", "keys that were replaced may follow it"),
+    ("AesGcmCipher.new_key() makes one", "`openssl rand -hex 32` makes one"),
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lossless.cli.keys import given_cipher
 from lossless.cli.output import say
 from lossless.errors import ConfigError
 
@@ -30,7 +31,8 @@ def opened(
     """Open an engine that compacts nothing behind the command's back; an absent database is made only if ``create`` says so.
 
     Raises:
-        ConfigError: the model is not known.
+        CipherError: the database is encrypted by another key, or one of both is not encrypted.
+        ConfigError: the model is not known, or the key is none.
         StoreOpenError: the database can't be opened.
     """
     from lossless import Engine
@@ -43,7 +45,8 @@ def opened(
 
         if find_model(model, Plugins(builtins=(Builtins(),)).models()) is None:
             raise ConfigError(f"the model {model!r} is not known", hint="give --window as well")
-    with Engine(url, namespace=namespace, window=window, model=model, create=create, background=False) as engine:
+    cipher = given_cipher()
+    with Engine(url, namespace=namespace, window=window, model=model, create=create, cipher=cipher, background=False) as engine:
         yield engine
 
 

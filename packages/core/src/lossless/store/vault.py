@@ -110,7 +110,7 @@ class Vault:
         return self.unseal(secret, "secret of the namespace", namespace)
 
 
-_ENCRYPTED = "give Engine(cipher=AesGcmCipher(key)); on the command line, $LOSSLESS_KEY or --key-file"
+_ENCRYPTED = "give Engine(cipher=AesGcmCipher(key))"
 _UNENCRYPTED = "leave the cipher out, or import its threads into a namespace that is encrypted from its first message on"
 _RETIRED = "give the right key; of one that was replaced, AesGcmCipher(new, retired=[old])"
 
