@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lossless import Hit, Page
 from lossless.cli.opening import existing_thread, opened
 from lossless.cli.options import AsJson, CursorOption, LimitOption, NamespaceOption, UrlOption
 from lossless.cli.output import console, moment, say, styled, write_json
 from lossless.cli.showing import ROLE_STYLES
+
+if TYPE_CHECKING:
+    from lossless import Hit, Page
 
 __all__ = ["grep"]
 
