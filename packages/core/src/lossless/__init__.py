@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lossless.dag.threads import ThreadInfo
     from lossless.engine import Engine
     from lossless.errors import LosslessError
-    from lossless.integrity import Finding, Report
+    from lossless.integrity import Diagnosis, Finding, Report
     from lossless.messages import Message, MessageRef
     from lossless.policies.model import Answer, Note, SourceItem, Summarizer, SummarizeRequest, Usage, Witness
     from lossless.store.cipher import AesGcmCipher, Cipher
@@ -41,6 +41,7 @@ _HOMES = {
     "Cipher": "lossless.store.cipher",
     "CompactionResult": "lossless.compaction.model",
     "ContextItem": "lossless.context.model",
+    "Diagnosis": "lossless.integrity",
     "Engine": "lossless.engine",
     "FallbackSummarizer": "lossless.summarizers.fallback",
     "Finding": "lossless.integrity",
@@ -76,6 +77,7 @@ __all__ = [
     "Cipher",
     "CompactionResult",
     "ContextItem",
+    "Diagnosis",
     "Engine",
     "FallbackSummarizer",
     "Finding",

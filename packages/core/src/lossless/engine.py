@@ -30,7 +30,8 @@ from lossless.dag.threads import ThreadInfo, list_threads
 from lossless.dag.view import ViewStore
 from lossless.errors import ConfigError, NotFoundError
 from lossless.hooks import Plugins
-from lossless.integrity import Report
+from lossless.integrity import Diagnosis, Report
+from lossless.integrity.doctor import Doctor
 from lossless.integrity.verification import verify_namespace
 from lossless.messages import find_profile
 from lossless.policies.model import Policy, Summarizer, Usage
@@ -223,6 +224,17 @@ class Engine:
                 raise no_thread(thread)
             return verify_namespace(connection, self.namespace, self.reader, self.plugins.formats, thread)
 
+    def doctor(self, dry_run: bool = False) -> Diagnosis:
+        """Make again what is derivable and does not match: heads and their counters, views, the search index, degraded summaries.
+
+        What was stored once is never edited: a damaged message is named and left, and so is everything else that remains.
+
+        Args:
+            dry_run: only say what would be mended.
+        """
+        doctor = Doctor(self.database, self.namespace, self.reader, lambda: self.plugins.formats, self._remake_degraded)
+        return doctor.run(dry_run=dry_run)
+
     def spent(self, thread: str | None = None) -> Usage:
         """Give what calls to summarizers took so far, for all threads of the namespace or for one."""
         return self.guard.spent(thread)
@@ -232,6 +244,7 @@ class Engine:
     aclose = async_twin(close)
     athreads = async_twin(threads)
     agrep = async_twin(grep)
+    adoctor = async_twin(doctor)
     aspent = async_twin(spent)
     averify = async_twin(verify)
 
@@ -240,6 +253,10 @@ class Engine:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.aclose()
+
+    def _remake_degraded(self, thread_id: str) -> None:
+        if self.budget is not None:
+            self.thread(thread_id).compact(force=True)
 
     # What threads use
 

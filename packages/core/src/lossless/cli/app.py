@@ -21,6 +21,7 @@ from lossless.cli.context import context
 from lossless.cli.delete import delete
 from lossless.cli.demo import demo
 from lossless.cli.describe import describe
+from lossless.cli.doctor import doctor
 from lossless.cli.expand import expand
 from lossless.cli.grep import grep
 from lossless.cli.hints import typed
@@ -62,6 +63,7 @@ for _name, _command in (
     ("restore", restore),
     ("views", views),
     ("verify", verify),
+    ("doctor", doctor),
     ("plugins", plugins),
 ):
     app.command(_name)(with_key_file(_command))

@@ -24,7 +24,7 @@ from lossless.dag.heads import Head, lock_head, read_head, swing
 from lossless.dag.opening import ref_to
 from lossless.dag.segments import SummaryRef
 from lossless.dag.splice import Source, Splice
-from lossless.dag.summaries import Summary, by_span, directly_over, sources_of, store_summary
+from lossless.dag.summaries import Summary, beside_damage, by_span, directly_over, sources_of, store_summary
 from lossless.dag.view import View, ViewStore
 from lossless.hooks import Plugins
 from lossless.messages.model import Message
@@ -223,6 +223,8 @@ class Compactor:
             if summary is None:
                 self._refused.add((key, span))
                 return True
+            with self._database.read() as connection:
+                summary = beside_damage(connection, key, summary)
             if summary.degraded:
                 self._plugins.event("degraded", thread_id=key.thread_id, summary_id=summary.id)
         splice = Splice(ref_to(summary), block.sources)

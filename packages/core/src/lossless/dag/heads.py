@@ -26,6 +26,7 @@ __all__ = [
     "moves",
     "no_thread",
     "read_head",
+    "set_head",
     "swing",
     "swung_at",
 ]
@@ -244,6 +245,25 @@ def swung_at(connection: Connection, key: ThreadKey, generation: int) -> int | N
         _LOG.c.namespace == key.namespace, _LOG.c.thread_id == key.thread_id, _LOG.c.generation == generation
     )
     return connection.execute(statement).scalar()
+
+
+def set_head(connection: Connection, key: ThreadKey, head: Head) -> None:
+    """Write a head as it should be, whether there is one or not; its log is left alone. Only a repair does that."""
+    row = {
+        "view": head.view,
+        "generation": head.generation,
+        "next_seq": head.next_seq,
+        "total_tokens": head.total_tokens,
+        "chain": head.chain,
+        "open_calls": stored_calls(connection, key, head.open_calls),
+        "lookalike_ids": int(head.lookalike_ids),
+        "updated_at": head.updated_at,
+    }
+    changed = connection.execute(
+        update(_HEAD).where(_HEAD.c.namespace == key.namespace, _HEAD.c.thread_id == key.thread_id).values(**row)
+    )
+    if changed.rowcount == 0:
+        connection.execute(insert(_HEAD), {"namespace": key.namespace, "thread_id": key.thread_id, **row})
 
 
 def _log(connection: Connection, key: ThreadKey, **move: object) -> None:

@@ -6,14 +6,16 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, bindparam, select
 
 from lossless.dag.segments import SummaryRef
 from lossless.errors import CorruptError, NotFoundError
 from lossless.store.keys import ThreadKey
+from lossless.store.namespaces import name_secret
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
 from lossless.store.tables import SummaryChildRow, SummaryMessageRow, SummaryRow
@@ -22,6 +24,7 @@ from lossless.store.vault import vault_of
 __all__ = [
     "Extent",
     "Summary",
+    "beside_damage",
     "by_span",
     "directly_over",
     "home",
@@ -129,9 +132,9 @@ def store_summary(connection: Connection, key: ThreadKey, summary: Summary, now:
         if isinstance(source := summary.sources[n], str)
     ]
     if seqs:
-        connection.execute(insert(_MESSAGES), seqs)
+        _INSERT_MESSAGES.run(connection, *seqs)
     if children:
-        connection.execute(insert(_CHILDREN), children)
+        _INSERT_CHILDREN.run(connection, *children)
 
 
 def _sealed(connection: Connection, key: ThreadKey, summary: Summary) -> dict[str, str]:
@@ -204,8 +207,30 @@ def load_extent(connection: Connection, key: ThreadKey, id: str) -> Extent:
 
 def by_span(connection: Connection, key: ThreadKey, span: bytes) -> Summary | None:
     """Find a summary of the same sources by the same policy that is not degraded."""
-    row = next(_in_lineage(_BY_SPAN, connection, key, span_key=span), None)
-    return None if row is None else _summary(connection, row)
+    for row in _in_lineage(_BY_SPAN, connection, key, span_key=span):
+        with suppress(CorruptError):
+            found = _summary(connection, row)
+            _check_sources(connection, key, found)
+            return found
+    return None
+
+
+def beside_damage(connection: Connection, key: ThreadKey, summary: Summary) -> Summary:
+    """Give a new summary another id if one that was damaged has taken its own, since what is stored is not edited."""
+    try:
+        _check_sources(connection, key, load_summaries(connection, key, [summary.id])[summary.id])
+    except NotFoundError:
+        return summary
+    except CorruptError:
+        text = summary.text + "\n"
+        id = summary_id(summary.span_key, text, name_secret(connection, key.namespace))
+        return replace(summary, id=id, text=text, tokens=summary.tokens + 1)
+    return summary
+
+
+def _check_sources(connection: Connection, key: ThreadKey, summary: Summary) -> None:
+    if span_key(summary.policy, sources_of(connection, key, summary.id)) != summary.span_key:
+        raise CorruptError(f"summary {summary.id} has lost sources", hint="run `lossless doctor`")
 
 
 def sources_of(connection: Connection, key: ThreadKey, id: str) -> tuple[int | str, ...]:
@@ -302,6 +327,9 @@ def _its_summary(sources: Any) -> Any:
 
 _VISIBLE = _SUMMARY.c.newest_seq <= bindparam("until")
 _INSERT_NEW = Prepared(insert_new(_SUMMARY))
+# What a summary that was lost has left behind is the same: its id names its sources.
+_INSERT_MESSAGES = Prepared(insert_new(_MESSAGES))
+_INSERT_CHILDREN = Prepared(insert_new(_CHILDREN))
 _BY_ID = Prepared(select(_SUMMARY).where(_of(_SUMMARY), _SUMMARY.c.id == bindparam("id"), _VISIBLE))
 _EXTENT = Prepared(
     select(
@@ -318,7 +346,6 @@ _BY_SPAN = Prepared(
     select(_SUMMARY)
     .where(_of(_SUMMARY), _SUMMARY.c.span_key == bindparam("span_key"), _SUMMARY.c.degraded == 0, _VISIBLE)
     .order_by(_SUMMARY.c.id)
-    .limit(1)
 )
 _OWN_MESSAGES = Prepared(
     select(_MESSAGES.c.ordinal, _MESSAGES.c.seq).where(_of(_MESSAGES), _MESSAGES.c.summary_id == bindparam("summary_id"))
@@ -360,4 +387,6 @@ def _summary(connection: Connection, row: Any) -> Summary:
     except (ValueError, LookupError, TypeError) as error:
         raise CorruptError(f"the note of summary {row.id} can't be read", hint="run `lossless verify`") from error
     text = vault.unseal_text(row.text, "text of summary", *place)
+    if not vault.encrypts and row.id != summary_id(row.span_key, text, None):  # a cipher authenticates the text by itself
+        raise CorruptError(f"the text of summary {row.id} was changed", hint="run `lossless doctor`")
     return Summary(**plain, text=text, degraded=bool(row.degraded), usage=usage, items=items, decisions=decisions)

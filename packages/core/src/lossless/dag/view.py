@@ -73,6 +73,11 @@ class ViewStore:
         """Store a view and give its address (32 bytes)."""
         return vector.store(connection, namespace, _elements(view.segments))
 
+    @staticmethod
+    def address(view: View) -> bytes:
+        """Give the address that a view has or would have (32 bytes)."""
+        return vector.address(_elements(view.segments))
+
     def load(self, connection: Connection, namespace: str, address: bytes) -> View:
         """Load a view by its address."""
         key = (namespace, address)

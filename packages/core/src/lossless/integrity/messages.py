@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from lossless.dag.heads import Head
-from lossless.errors import CorruptError
+from lossless.errors import CorruptError, LosslessError
 from lossless.integrity.report import Finding
 from lossless.integrity.spine import Spine
 from lossless.messages import Format, UnitTracker, shape_of
@@ -19,10 +19,12 @@ from lossless.store.blobs import payload_of
 from lossless.store.digests import EMPTY_CHAIN, blob_digest, chain_link, commitment
 from lossless.store.keys import ThreadKey
 from lossless.store.namespaces import read_secret
+from lossless.store.read import MessageReader
 from lossless.store.tables import BlobRow, MessageRow
 from lossless.store.vault import Vault, vault_of
+from lossless.versions.branching import open_calls_at
 
-__all__ = ["Seen", "message_findings"]
+__all__ = ["Counters", "Seen", "derive_counters", "message_findings", "open_calls_of"]
 
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
@@ -60,6 +62,51 @@ def message_findings(
     for row in _rows(connection, key):
         yield from walk.step(row, formats, seen)
     yield from walk.finish(head)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """What a head should say of its messages (its columns of the same names); ``open_calls``: None where that can't be told."""
+
+    next_seq: int
+    total_tokens: int
+    chain: bytes
+    open_calls: tuple[tuple[str, int], ...] | None
+    lookalike_ids: bool
+
+
+def derive_counters(
+    connection: Connection,
+    key: ThreadKey,
+    formats: Mapping[str, Format],
+    open_calls: tuple[tuple[str, int], ...] | None,
+) -> Counters | None:
+    """Derive a head's counters from its messages; None where messages are missing."""
+    secret = read_secret(connection, key.namespace) or b""
+    spine, tracker = Spine.load(connection, key), UnitTracker(open_calls or ())
+    walk = _Walk(vault_of(connection), key, secret, spine, tracker, tracked=open_calls is not None)
+    found = list(walk.start(connection))
+    for row in _rows(connection, key):
+        found += walk.step(row, formats, lambda _row, _parts: None)
+    if any(finding.kind == "message" and finding.message_id is None for finding in found) or not walk.chains:
+        return None
+    return Counters(
+        next_seq=walk.expected,
+        total_tokens=walk.total,
+        chain=walk.chains[0],
+        open_calls=tuple(walk.tracker.open_calls) if walk.tracked else None,
+        lookalike_ids=walk.lookalikes,
+    )
+
+
+def open_calls_of(connection: Connection, key: ThreadKey, reader: MessageReader) -> tuple[tuple[str, int], ...] | None:
+    """Give the calls that were open where a branch was cut from its parent, or None if that can't be told."""
+    if key.cut == 0:
+        return ()
+    try:
+        return open_calls_at(connection, key, reader, key.cut)
+    except LosslessError:
+        return None
 
 
 @dataclass(slots=True)

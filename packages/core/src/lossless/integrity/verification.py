@@ -13,7 +13,7 @@ from lossless.dag.heads import Head, read_head
 from lossless.dag.lineage import find_key
 from lossless.dag.view import ViewStore
 from lossless.errors import LosslessError
-from lossless.integrity.messages import message_findings
+from lossless.integrity.messages import message_findings, open_calls_of
 from lossless.integrity.report import Finding, Report
 from lossless.integrity.rows import row_findings
 from lossless.integrity.spine import Spine
@@ -28,9 +28,8 @@ from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader
 from lossless.store.tables import HeadRow, SearchDocRow
 from lossless.store.vault import vault_of
-from lossless.versions.branching import open_calls_at
 
-__all__ = ["verify_namespace"]
+__all__ = ["threads_of", "verify_namespace"]
 
 _HEAD = HeadRow.__table__  # type: ignore[attr-defined]
 _DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
@@ -53,15 +52,18 @@ def verify_namespace(
     if thread_id is None:
         findings += [Finding(kind="database", text=problem) for problem in database_problems(connection)]
         findings += row_findings(connection, namespace)
-    statement = select(_HEAD.c.thread_id).where(_HEAD.c.namespace == namespace).order_by(_HEAD.c.thread_id)
-    if thread_id is not None:
-        statement = statement.where(_HEAD.c.thread_id == thread_id)
     run = _Run(connection, reader, formats, index_check(connection))
-    threads = list(connection.execute(statement).scalars())
+    threads = threads_of(connection, namespace) if thread_id is None else [thread_id]
     for name in threads:
         findings += run.thread(namespace, name)
     findings += run.index_findings(whole=thread_id is None)
     return Report(findings=tuple(findings), threads=len(threads), messages=run.messages)
+
+
+def threads_of(connection: Connection, namespace: str) -> list[str]:
+    """Give the ids of all threads of a namespace."""
+    statement = select(_HEAD.c.thread_id).where(_HEAD.c.namespace == namespace).order_by(_HEAD.c.thread_id)
+    return list(connection.execute(statement).scalars())
 
 
 @dataclass(slots=True)
@@ -122,7 +124,7 @@ class _Run:
                 self.expected += 1
                 self.check.expect(key, row.seq, docid, "" if sealed else " ".join(analyze(searchable(parts))))
 
-        yield from message_findings(connection, key, head, spine, self.formats, self._open_calls(key), seen)
+        yield from message_findings(connection, key, head, spine, self.formats, open_calls_of(connection, key, self.reader), seen)
         yield from absent
         extents = Extents(connection, key)
         yield from view_findings(connection, key, head, self.views, spine, extents)
@@ -131,12 +133,3 @@ class _Run:
     def _entries(self, key: ThreadKey) -> dict[int, int]:
         statement = select(_DOC.c.seq, _DOC.c.docid).where(_DOC.c.namespace == key.namespace, _DOC.c.thread_id == key.thread_id)
         return {row.seq: row.docid for row in self.connection.execute(statement)}
-
-    def _open_calls(self, key: ThreadKey) -> tuple[tuple[str, int], ...] | None:
-        """Give the calls that were open where a branch was cut, or None if that can't be told."""
-        if key.cut == 0:
-            return ()
-        try:
-            return open_calls_at(self.connection, key, self.reader, key.cut)
-        except LosslessError:
-            return None

@@ -6,7 +6,7 @@ number that does not depend on the order. PostgreSQL compares its vectors itself
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, text
@@ -15,7 +15,7 @@ from lossless.store.index_fts5 import scope_of
 from lossless.store.index_tsvector import to_tsvector
 from lossless.store.keys import ThreadKey
 
-__all__ = ["IndexCheck", "index_check"]
+__all__ = ["Fts5Check", "IndexCheck", "index_check"]
 
 _BATCH = 500
 _VOCABULARY = "lossless_check_words"
@@ -36,36 +36,64 @@ class IndexCheck(Protocol):
 
 def index_check(connection: Connection) -> IndexCheck:
     """Give what checks the index of the database behind a connection."""
-    return _TsvectorCheck(connection) if connection.dialect.name == "postgresql" else _Fts5Check(connection)
+    return _TsvectorCheck(connection) if connection.dialect.name == "postgresql" else Fts5Check(connection)
 
 
-class _Fts5Check:
+class Fts5Check:
+    """See :class:`IndexCheck`. What is wrong can also be told entry by entry, with the words that are held."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._expected: dict[int, tuple[int, str, int]] = {}
         self._held: dict[int, int] = {}
 
     def expect(self, key: ThreadKey, seq: int, docid: int, terms: str) -> None:
+        """Note the tokens that an entry should have."""
         tokens = [("scope", place, term) for place, term in enumerate(scope_of(key).split())]
         tokens += [("body", place, term) for place, term in enumerate(terms.split())]
         self._expected[docid] = (sum(map(hash, tokens)), key.thread_id, seq)
 
     def stale(self) -> Iterator[tuple[str, int]]:
-        held = self._held
+        """Read the index from end to end, and give the entries that have other tokens."""
+        for docid in self.wrong():
+            _expected, thread_id, seq = self._expected[docid]
+            yield thread_id, seq
+
+    def strays(self) -> int:
+        """Count the docids with words that no entry has."""
+        return len(self.stray_docids())
+
+    def wrong(self) -> list[int]:
+        """Give the docids of the entries that have other tokens than expected."""
+        held: dict[int, int] = {}
+        for docid, column, place, term in self._instances():
+            held[docid] = held.get(docid, 0) + hash((column, place, term))
+        self._held = held
+        return [docid for docid, (expected, _thread, _seq) in self._expected.items() if held.get(docid, 0) != expected]
+
+    def stray_docids(self) -> set[int]:
+        """Give the docids with words that no entry has. After :meth:`wrong`."""
+        return self._held.keys() - set(self._connection.execute(text("SELECT docid FROM lossless_search_doc")).scalars())
+
+    def words(self, docids: Set[int]) -> dict[int, tuple[str, str]]:
+        """Give the scope and the body that are held of some docids, each as it was indexed."""
+        places: dict[int, dict[str, list[tuple[int, str]]]] = {}
+        for docid, column, place, term in self._instances():
+            if docid in docids:
+                places.setdefault(docid, {"scope": [], "body": []})[column].append((place, term))
+        return {docid: (_joined(found["scope"]), _joined(found["body"])) for docid, found in places.items()}
+
+    def _instances(self) -> Iterator[tuple[int, str, int, str]]:
         driver: Any = self._connection.connection.driver_connection
         driver.execute(f"CREATE VIRTUAL TABLE temp.{_VOCABULARY} USING fts5vocab(main, lossless_search, instance)")
         try:
-            for docid, *word in driver.execute(f'SELECT doc, col, "offset", term FROM temp.{_VOCABULARY}'):  # noqa: S608
-                held[docid] = held.get(docid, 0) + hash((word[0], word[1], word[2]))
+            yield from driver.execute(f'SELECT doc, col, "offset", term FROM temp.{_VOCABULARY}')  # noqa: S608 - a constant
         finally:
             driver.execute(f"DROP TABLE temp.{_VOCABULARY}")
-        for docid, (expected, thread_id, seq) in self._expected.items():
-            if held.get(docid, 0) != expected:
-                yield thread_id, seq
 
-    def strays(self) -> int:
-        known = set(self._connection.execute(text("SELECT docid FROM lossless_search_doc")).scalars())
-        return len(self._held.keys() - known)
+
+def _joined(words: list[tuple[int, str]]) -> str:
+    return " ".join(term for _place, term in sorted(words))
 
 
 _DIFFERS = text(
