@@ -250,7 +250,7 @@ def _known(connection: Connection, key: ThreadKey, position: Position, drafts: S
     wanted = {draft.id for draft in drafts if draft.id is not None}
     if len(wanted) < len(drafts) and (position.lookalike_ids or any(_looks_derived(id) for id in wanted)):
         wanted.update(f"m_{seq}" for seq in range(position.next_seq, position.next_seq + len(drafts)))
-    for thread_id, first, last in key.ranges(1, position.next_seq):
+    for thread_id, first, last in key.ranges(1, position.next_seq) if wanted else ():
         within = {"namespace": key.namespace, "thread_id": thread_id, "first": first, "last": last}
         for id in wanted:
             for row in _BY_ID.all(connection, {**within, "id": id}):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 
 __all__ = ["EMPTY_CHAIN", "blob_digest", "chain_link", "commitment"]
 
@@ -19,15 +20,21 @@ def blob_digest(secret: bytes, data: bytes) -> bytes:
 
 def commitment(secret: bytes, salt: bytes, data: bytes) -> bytes:
     """Commit to a payload so that destroying the salt makes the commitment say nothing about it, even to who knows the secret."""
-    return hmac.digest(secret, salt + data, "sha256")
+    keyed = _keyed(secret).copy()
+    keyed.update(salt + data)
+    return keyed.digest()
+
+
+@lru_cache(maxsize=256)
+def _keyed(secret: bytes) -> hmac.HMAC:
+    """Begin an HMAC; from its beginning on, the next one takes a third of the time."""
+    return hmac.new(secret, digestmod="sha256")
 
 
 def chain_link(
     before: bytes, committed: bytes, *, seq: int, id: str, role: str, format: str, created_at: int, revises: int | None
 ) -> bytes:
     """Give the chain's value at a message, from its value before and all that the message says of itself."""
-    facts = _FACTS.encode([seq, id, role, format, created_at, revises])
+    named = ",".join(map(encode_basestring_ascii, (id, role, format)))
+    facts = f"[{seq},{named},{created_at},{'null' if revises is None else revises}]"
     return hashlib.sha256(before + committed + facts.encode("ascii")).digest()
-
-
-_FACTS = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))

@@ -37,8 +37,14 @@ class Fts5Index:
 
     def add(self, connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
         """Index messages; there is one writer at a time, so the next docid is one more than the last."""
-        last = self.last(connection)
         scope = scope_of(key)
+        if len(documents) == 1:  # then SQLite says which docid it gave, which is the same
+            [(seq, body)] = documents
+            row = {"docid": None, "namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
+            docid = _INSERT_DOCUMENT.insert(connection, row)
+            _INSERT_TERMS.run(connection, {"docid": docid, "scope": scope, "body": body})
+            return
+        last = self.last(connection)
         rows = [
             {"docid": last + offset, "namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
             for offset, (seq, _terms) in enumerate(documents, start=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -20,11 +21,11 @@ __all__ = ["Prepared"]
 class _Compiled(NamedTuple):
     """A statement for one dialect.
 
-    Its text, the order of its values (None where they go by name), the values that are part of it, and what makes a row.
+    Its text, what puts its values in order (None where they go by name), the values that are part of it, and what makes a row.
     """
 
     sql: str
-    order: tuple[str, ...] | None
+    order: Callable[[Mapping[str, Any]], Sequence[Any]] | None
     fixed: Mapping[str, Any]
     row: Callable[[Iterable[Any]], Any]
 
@@ -32,7 +33,7 @@ class _Compiled(NamedTuple):
         """Give the values as the driver takes them."""
         if self.fixed:
             values = {**self.fixed, **values}
-        return values if self.order is None else [values[name] for name in self.order]
+        return values if self.order is None else self.order(values)
 
 
 class Prepared:
@@ -65,19 +66,29 @@ class Prepared:
         cursor.executemany(compiled.sql, [compiled.bound(row) for row in rows])
         return int(cursor.rowcount)
 
+    def insert(self, connection: Connection, row: Mapping[str, Any]) -> int:
+        """Insert one row on SQLite, and give its rowid."""
+        compiled = self._for(connection)
+        return int(_driver(connection).execute(compiled.sql, compiled.bound(row)).lastrowid)
+
     def _for(self, connection: Connection) -> _Compiled:
         dialect = connection.dialect
         found = self._compiled.get(dialect.name)
         if found is None:
             statement: Any = self._statement if isinstance(self._statement, ClauseElement) else self._statement(dialect.name)
             compiled = statement.compile(dialect=dialect)
-            order = tuple(compiled.positiontup or ()) if dialect.positional else None
+            order = _in_order(tuple(compiled.positiontup or ())) if dialect.positional else None
             fixed = {name: value for name, value in compiled.params.items() if value is not None}
             names = [str(column.key) for column in getattr(statement, "selected_columns", ())]
             rows: Any = namedtuple("Row", names) if names else None
             row = rows._make if names else tuple
             found = self._compiled[dialect.name] = _Compiled(str(compiled), order, fixed, row)
         return found
+
+
+def _in_order(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
+    """Give what puts the values of these names in a row; of more than one, in C."""
+    return itemgetter(*names) if len(names) > 1 else lambda values: [values[name] for name in names]
 
 
 def _driver(connection: Connection) -> Any:
