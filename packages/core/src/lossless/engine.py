@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -137,9 +136,8 @@ class Engine:
         writer = SummaryWriter(
             chosen, policies["source_first"], lambda: summarizer or self.plugins.summarizer, self.counter, models, self._names
         )
-        self._compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
+        self.compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.worker = Worker()
-        self._turns: dict[tuple[int, ThreadKey], threading.RLock] = {}
         self._thread_formats: Recent[ThreadKey, str] = Recent(_THREADS_KEPT)
         self._keys: Recent[str, ThreadKey] = Recent(_THREADS_KEPT)
 
@@ -262,18 +260,16 @@ class Engine:
 
     def compact(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionResult:
         """Compact a thread; one compaction of a thread runs at a time."""
-        # By process, too: in a forked child, a turn that was taken at that moment would never end.
-        with self._turns.setdefault((os.getpid(), key), threading.RLock()):
-            result = self._compactor.compact(key, limits, fresh_tail, effort)
-            # Above hard, all that changed may be behind the omission line.
-            if result.changed and result.status == "exhausted" and not self._shows_a_change(key, limits):
-                return replace(result, changed=False)
-            return result
+        result = self.compactor.compact(key, limits, fresh_tail, effort)
+        # Above hard, all that changed may be behind the omission line.
+        if result.changed and result.status == "exhausted" and not self._shows_a_change(key, limits):
+            return replace(result, changed=False)
+        return result
 
     def remaker(self, key: ThreadKey) -> Callable[[Connection, Sequence[int]], Summary | None]:
         """Give what makes a leaf again without a model."""
         soft = self.budget.limits(self.margin).soft if self.budget is not None else 20_000
-        return lambda connection, seqs: self._compactor.remake(connection, key, list(seqs), soft)
+        return lambda connection, seqs: self.compactor.remake(connection, key, list(seqs), soft)
 
     @rereads
     def key_of(self, thread_id: str) -> ThreadKey:

@@ -39,9 +39,9 @@ __all__ = ["Thread"]
 
 _log = logging.getLogger("lossless")
 
-_BY_HAND = Effort(seconds=300, calls=64, by_hand=True)
+_BY_HAND = Effort(seconds=300, calls=64, by_hand=True, patience=300)
 _FORCED = replace(_BY_HAND, force=True)
-_AT_ONCE = Effort(seconds=120, calls=16)
+_AT_ONCE = Effort(seconds=120, calls=16, patience=120)
 _BACKGROUND = Effort(seconds=300, calls=24)
 
 
@@ -301,10 +301,19 @@ class Thread(Reading):
     def _control(self, done: Ingested, budget: Budget) -> None:
         """Run the control loop after an append."""
         engine, key, limits = self._engine, self._key, self._limits(budget)
-        tokens = done.view.tokens(done.total_tokens)
-        if tokens <= limits.soft:
+        compactor, tokens = engine.compactor, done.view.tokens(done.total_tokens)
+        mendable = compactor.may_mend(key, done.view, (done.generation, done.next_seq))
+        waiting = compactor.is_waiting(key)
+        if tokens <= limits.soft and not mendable and not waiting:
             return
-        action = decide_action(tokens, limits, background=engine.background, undone=self._took_back_a_compaction())
+        action = decide_action(
+            tokens,
+            limits,
+            background=engine.background,
+            undone=self._took_back_a_compaction(),
+            mendable=mendable,
+            waiting=waiting,
+        )
         if action == "background":
             engine.worker.schedule(key, lambda: engine.compact(key, limits, budget.fresh_tail, _BACKGROUND))
         elif action == "now":

@@ -80,6 +80,11 @@ class SummaryWriter:
         return "" if summarizer is None else route_of(summarizer)
 
     @property
+    def made_by(self) -> tuple[str, str]:
+        """Name what writes: the policy, and the model's route."""
+        return self.policy.name, self.route
+
+    @property
     def may_call_models(self) -> bool:
         """Whether a model would write the next summary: there is one, and its breaker lets a call, or a probe, through."""
         return self.calls_models and self._models.guard.permits(self.route)
