@@ -117,6 +117,7 @@ class Engine:
         self.margin = margin_for(model, self.counter)
         self.budget = self._budget(window, model, budget)
         self.background = background
+        self.summarizer = summarizer
         policies = self.plugins.policies(self.counter)
         chosen = self._policy(policy)
         self.url = url or os.environ.get("LOSSLESS_URL") or DEFAULT_URL
@@ -134,7 +135,7 @@ class Engine:
         self._caller = SummarizerCaller()
         models = ModelCalls(self.guard, self._caller, self.counter, self.plugins.models)
         writer = SummaryWriter(
-            chosen, policies["source_first"], lambda: summarizer or self.plugins.summarizer, self.counter, models, self._names
+            chosen, policies["source_first"], lambda: self.summarizer or self.plugins.summarizer, self.counter, models, self._names
         )
         self.compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.worker = Worker()

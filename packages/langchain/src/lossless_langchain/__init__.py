@@ -1,29 +1,49 @@
-"""Lossless for LangChain. This version reserves the name and the version only: the adapter is not there yet."""
+"""Lossless for LangChain: context memory that never loses its sources, behind LangChain's own interfaces.
+
+Importing this package loads neither LangChain nor a database; names are loaded when they are used.
+"""
 
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from lossless_langchain.lcel import lossless_context
+    from lossless_langchain.middleware import LosslessMiddleware
+    from lossless_langchain.summarizer import ChatModelSummarizer
+    from lossless_langchain.tools import lossless_tools
+
+__all__ = ["ChatModelSummarizer", "LosslessMiddleware", "__version__", "lossless_context", "lossless_tools"]
 
 __version__ = version("lossless-langchain")
 
+_HOMES = {
+    "ChatModelSummarizer": "lossless_langchain.summarizer",
+    "LosslessMiddleware": "lossless_langchain.middleware",
+    "lossless_context": "lossless_langchain.lcel",
+    "lossless_tools": "lossless_langchain.tools",
+}
+
 _NOT_YET = (
-    "ChatModelSummarizer",
     "LosslessChatMessageHistory",
     "LosslessMemory",
-    "LosslessMiddleware",
     "LosslessRunnableWithMessageHistory",
     "history_factory",
-    "lossless_context",
-    "lossless_tools",
 )
 
 if not TYPE_CHECKING:  # a type checker shall report the names that are missing
 
-    def __getattr__(name: str) -> NoReturn:
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            from importlib import import_module
+
+            return getattr(import_module(_HOMES[name]), name)
         # ImportError for documented names: of an AttributeError, `from … import …` would swallow the words.
         if name in _NOT_YET:
             raise ImportError(f"{__name__}.{name} is not there yet in version {__version__}; until then use `lossless` itself")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

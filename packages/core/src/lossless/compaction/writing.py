@@ -162,6 +162,7 @@ class SummaryWriter:
             instructions=told,
             previous=previous_end(previous),
             mark=mark,
+            thread_id=calls.thread_id,
         )
         try:
             answer = self._models.ask(summarizer, request, calls).text

@@ -126,6 +126,7 @@ class SummarizeRequest:
         instructions: what to write, ready to stand before ``text`` in a prompt.
         previous: the end of the summary before this one, for continuity only; may be empty.
         seconds: how long the answer is waited for; one that comes later is dropped.
+        thread_id: the thread that is compacted; may be empty.
         mark: what the lines around ``text`` carry; it stands nowhere inside, and nobody who writes messages can know it.
     """
 
@@ -137,6 +138,7 @@ class SummarizeRequest:
     instructions: str
     previous: str = ""
     seconds: float = 60.0
+    thread_id: str = ""
     mark: str = ""
 
 

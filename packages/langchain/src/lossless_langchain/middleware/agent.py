@@ -1,0 +1,273 @@
+"""The middleware: stores each message as it comes, and shows the model the active context."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NotRequired
+from uuid import uuid4
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langgraph.config import get_config
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+
+from lossless import ActiveContext, Budget, Engine, Thread
+from lossless.errors import ConfigError
+from lossless_langchain.middleware.ledger import Ledger, Ledgers, with_ids
+from lossless_langchain.middleware.merging import added, merged
+from lossless_langchain.middleware.sizes import ToolSizes, budget_for, is_overflow, tokens_of
+from lossless_langchain.middleware.summaries import summarize_with
+from lossless_langchain.models import profile_name
+from lossless_langchain.running import below, current_run, in_thread, named_thread, nested_under
+from lossless_langchain.tools import lossless_tools
+
+__all__ = ["LosslessMiddleware"]
+
+_OWN = "lossless_thread"
+Response = ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]
+
+
+class LosslessState(AgentState[Any]):
+    """What the middleware keeps in a run's state: the thread of a run whose config names none."""
+
+    lossless_thread: NotRequired[Annotated[str | None, PrivateStateAttr]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Where a call belongs.
+
+    ``fresh``: the thread id was made up just now. ``whole``: the state holds the whole thread, so that what it lacks was removed.
+    """
+
+    thread_id: str
+    named: str | None
+    fresh: bool
+    whole: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class _Call:
+    """A model call being prepared."""
+
+    run: _Run
+    ledger: Ledger
+    budget: Budget
+    thread: Thread
+    context: ActiveContext
+    request: ModelRequest[Any]
+
+
+class LosslessMiddleware(AgentMiddleware[LosslessState, Any, Any]):
+    """Gives an agent of ``create_agent`` a memory that loses nothing.
+
+    The state and its checkpoints keep every message as it is. Each is also stored in the engine's thread, as it comes, and the
+    model is shown the thread's active context: unchanged below soft, with summaries above. If a provider refuses a context for
+    its length, it is compacted, and the call is made once more.
+
+    The thread is the config's ``thread_id``; a run without one gets a fresh thread, and so does a sub-agent, below its caller's.
+
+    Args:
+        engine: an engine, or the URL of one; None: ``$LOSSLESS_URL``, else ``sqlite:///lossless.db``.
+        window: the model's context window in tokens, where neither the engine nor the model's profile says it.
+        budget: thresholds in detail, instead of a window.
+        summarizer: writes summaries: the name of a chat model, a chat model, a runnable or a function, as LangChain's own
+            ``SummarizationMiddleware`` accepts it; None: the engine's.
+        tools: whether the agent gets the recall tools.
+        allow_expand: whether its recall tools may expand summaries.
+        profile: whose rules the messages must meet: ``openai``, ``anthropic`` or ``gemini``; None: the model's provider's.
+
+    Raises:
+        ConfigError: ``window`` and ``budget``, or a summarizer here and one in the engine, contradict each other.
+    """
+
+    state_schema = LosslessState
+
+    def __init__(
+        self,
+        engine: Engine | str | None = None,
+        *,
+        window: int | None = None,
+        budget: Budget | None = None,
+        summarizer: Any = None,
+        tools: bool = True,
+        allow_expand: bool = False,
+        profile: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.engine = engine if isinstance(engine, Engine) else Engine(engine)
+        self.tools = lossless_tools(self.engine, allow_expand=allow_expand) if tools else []
+        self._own_budget = _own_budget(window, budget)
+        self._profile = profile
+        self._ledgers = Ledgers()
+        self._sizes = ToolSizes(self.engine)
+        self._claim = summarize_with(self.engine, summarizer) if summarizer is not None else lambda _thread_id: None
+        self._made_up: dict[str, str] = {}
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]) -> Response:
+        """Store what is new, show the model the active context, and store its answer."""
+        call = self._prepare(request)
+        try:
+            response = handler(call.request)
+        except Exception as error:
+            tightened = self._tighten(call, request) if is_overflow(error) else None
+            if tightened is None:
+                raise
+            response = handler(tightened)
+        return self._answered(call, response)
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> Response:
+        """Do the same as :meth:`wrap_model_call`, off the event loop where it reads and writes."""
+        call = await asyncio.to_thread(self._prepare, request)
+        try:
+            response = await handler(call.request)
+        except Exception as error:
+            tightened = await asyncio.to_thread(self._tighten, call, request) if is_overflow(error) else None
+            if tightened is None:
+                raise
+            response = await handler(tightened)
+        return await asyncio.to_thread(self._answered, call, response)
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Run the tool within its thread, and store its result at once."""
+        run = self._run_of(request.state, request.runtime.config)
+        with in_thread(run.thread_id, run.named):
+            result = handler(request)
+        self._store_result(run, result)
+        return result
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        """Do the same as :meth:`wrap_tool_call`."""
+        run = self._run_of(request.state, request.runtime.config)
+        with in_thread(run.thread_id, run.named):
+            result = await handler(request)
+        await asyncio.to_thread(self._store_result, run, result)
+        return result
+
+    # Model calls
+
+    def _prepare(self, request: ModelRequest[Any]) -> _Call:
+        run = self._run_of(request.state, get_config())
+        state = with_ids(request.state["messages"])
+        ledger = self._ledgers.of(run.thread_id)
+        beside = [*added(request.messages, state), *([request.system_message] if request.system_message else [])]
+        overhead = tokens_of(self.engine, beside) + self._sizes.count(request.tools, request.response_format)
+        budget = budget_for(self.engine, request.model, self._own_budget).adjusted(overhead=overhead)
+        if ledger.ceiling is not None:
+            budget = _lowered(budget, ledger.ceiling)
+        thread = self.engine.thread(run.thread_id, budget=budget)
+        self._claim(run.thread_id)
+        ledger.store(thread, state, whole=run.whole)
+        context = self._context(thread, request)
+        if run.whole and ledger.follow(thread, context.total, state):
+            context = self._context(thread, request)
+        if any(item.kind == "omission" for item in context.items) and thread.compact().changed:
+            context = self._context(thread, request)
+        shown = _shown(request, context, state)
+        return _Call(run=run, ledger=ledger, budget=budget, thread=thread, context=context, request=shown)
+
+    def _context(self, thread: Thread, request: ModelRequest[Any]) -> ActiveContext:
+        return thread.context(format="langchain", profile=self._profile or profile_name(request.model))
+
+    def _tighten(self, call: _Call, request: ModelRequest[Any]) -> ModelRequest[Any] | None:
+        """Compact in an emergency, to half of what was refused; None if nothing can be made shorter."""
+        call.ledger.ceiling = call.context.tokens // 2
+        call.thread = self.engine.thread(call.run.thread_id, budget=_lowered(call.budget, call.ledger.ceiling))
+        call.thread.compact()
+        before, call.context = call.context, self._context(call.thread, request)
+        if call.context.tokens >= before.tokens:
+            return None
+        return _shown(request, call.context, with_ids(request.state["messages"]))
+
+    def _answered(self, call: _Call, response: Response) -> Response:
+        inner = response.model_response if isinstance(response, ExtendedModelResponse) else response
+        call.ledger.store(call.thread, with_ids([inner] if isinstance(inner, AIMessage) else inner.result))
+        if not call.run.fresh:
+            return response
+        if isinstance(inner, AIMessage):
+            inner = ModelResponse(result=[inner])
+        return ExtendedModelResponse(model_response=inner, command=Command(update={_OWN: call.run.thread_id}))
+
+    # Tool calls
+
+    def _store_result(self, run: _Run, result: ToolMessage | Command[Any]) -> None:
+        messages = with_ids(_messages_of(result))
+        if messages:
+            thread = self.engine.thread(run.thread_id, budget=self._own_budget)
+            self._ledgers.of(run.thread_id).store(thread, messages)
+
+    # Threads
+
+    def _run_of(self, state: Any, config: Mapping[str, Any]) -> _Run:
+        """Find the thread that a run belongs to."""
+        named, above, caller = named_thread(config), nested_under(config), current_run()
+        own = state.get(_OWN) if isinstance(state, Mapping) else None
+        if own:
+            return _Run(thread_id=own, named=named, fresh=False, whole=True)
+        if above and caller is not None and named in (None, caller.named):
+            return self._fresh(config, named, caller.thread_id)
+        if named is None:
+            return self._fresh(config, None, None)
+        if above and caller is None:
+            first = next((message.id for message in state["messages"] if message.id), "")
+            return _Run(thread_id=below(named, above, first), named=named, fresh=False, whole=True)
+        return _Run(thread_id=named, named=named, fresh=False, whole=_has_checkpoints(config))
+
+    def _fresh(self, config: Mapping[str, Any], named: str | None, caller: str | None) -> _Run:
+        """Make up a thread; the same one when a call is tried again."""
+        task = str(config.get("configurable", {}).get("checkpoint_ns") or uuid4())
+        if len(self._made_up) > 10_000:
+            self._made_up.clear()
+        made_up = uuid4().hex
+        thread_id = self._made_up.setdefault(task, made_up if caller is None else below(caller, made_up))
+        return _Run(thread_id=thread_id, named=named, fresh=True, whole=True)
+
+
+def _own_budget(window: int | None, budget: Budget | None) -> Budget | None:
+    if window is not None and budget is not None:
+        raise ConfigError("window and budget contradict each other", hint="give the window inside the Budget")
+    return Budget(window=window) if window is not None else budget
+
+
+def _lowered(budget: Budget, ceiling: int) -> Budget:
+    """Give a budget whose thresholds a refused context would not have passed."""
+    limits = budget.limits()
+    hard = min(limits.hard, ceiling)
+    return replace(budget, hard=hard, soft=min(limits.soft, hard * 3 // 4))
+
+
+def _shown(request: ModelRequest[Any], context: ActiveContext, state: Sequence[BaseMessage]) -> ModelRequest[Any]:
+    """Give the request with the context as its messages: the very same request if they are the same."""
+    messages: list[AnyMessage] = merged(context, request.messages, state)
+    same = len(messages) == len(request.messages) and all(a is b for a, b in zip(messages, request.messages, strict=True))
+    return request if same else request.override(messages=messages)
+
+
+def _messages_of(result: Any) -> list[Any]:
+    """Give the messages that a tool's result brings into the state."""
+    if isinstance(result, Command):
+        update = result.update if result.graph is None else None
+        pairs = update.items() if isinstance(update, Mapping) else update if isinstance(update, (list, tuple)) else ()
+        found: list[Any] = []
+        with contextlib.suppress(TypeError, ValueError):
+            for key, value in pairs:
+                if key == "messages":
+                    found += value if isinstance(value, (list, tuple)) else [value]
+        return found
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def _has_checkpoints(config: Mapping[str, Any]) -> bool:
+    """Tell whether the state of this thread is kept between runs, so that it holds all of it."""
+    return (config.get("configurable") or {}).get("__pregel_checkpointer") is not None

@@ -1,0 +1,105 @@
+"""What a model call costs beside its history, and whether an error says that it was too much."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from lossless import Budget, Engine
+from lossless.errors import ConfigError
+from lossless.messages import LangChainFormat
+from lossless.tokens import count_parts, count_tools, find_model
+from lossless_langchain.codec import encode_message
+from lossless_langchain.models import model_name, window_of
+
+__all__ = ["ToolSizes", "budget_for", "is_overflow", "tokens_of"]
+
+_READER = LangChainFormat()
+_OVERFLOW = re.compile(
+    r"context[_ ]length|context[_ ]window|maximum context|prompt is too long|input is too long|too many (?:input )?tokens"
+    r"|exceeds? the (?:maximum|max|limit)[^.]{0,60}tokens?|reduce the length of the (?:messages|prompt)|token limit exceeded"
+    r"|input length and `?max_tokens`? exceed",
+    re.IGNORECASE,
+)
+_REFUSING = ("badrequest", "invalidrequest", "validation", "clienterror", "apistatus", "apierror", "valueerror", "runtimeerror")
+
+
+def budget_for(engine: Engine, model: Any, own: Budget | None) -> Budget:
+    """Give the budget of a model's context: the middleware's own, the engine's, or what the model's profile says.
+
+    Raises:
+        ConfigError: nobody says how large the model's window is.
+    """
+    if own is not None or engine.budget is not None:
+        found = own or engine.budget
+        assert found is not None
+        return found
+    window = window_of(model)
+    if window is not None:
+        return Budget(window=window)
+    known = find_model(model_name(model), engine.plugins.models()) if model_name(model) else None
+    if known is not None:
+        return Budget(window=known.max_input or known.window)
+    raise ConfigError(
+        f"nothing says how large the window of {model_name(model) or type(model).__name__} is: the model has no profile",
+        hint="give window= to LosslessMiddleware, or window=, model= or budget= to the Engine",
+    )
+
+
+def tokens_of(engine: Engine, messages: Iterable[BaseMessage]) -> int:
+    """Count what messages cost that are sent beside the context."""
+    return sum(count_parts(_READER.read(encode_message(message)), engine.counter) for message in messages)
+
+
+class ToolSizes:
+    """Counts tool schemas, each once as long as it is the same tool."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: dict[int, tuple[Any, int]] = {}
+
+    def count(self, tools: Sequence[Any], response_format: Any) -> int:
+        """Count the schemas of an agent's tools, and of the answer's format."""
+        if len(self._known) > 1_000:
+            self._known.clear()
+        return sum(self._one(tool) for tool in [*tools, *_schemas(response_format)])
+
+    def _one(self, tool: Any) -> int:
+        known = self._known.get(id(tool))
+        if known is None or known[0] is not tool:
+            known = self._known[id(tool)] = (tool, count_tools([_schema(tool)], self._engine.counter))
+        return known[1]
+
+
+def is_overflow(error: BaseException) -> bool:
+    """Tell whether a provider refused a request for its length."""
+    for kind in type(error).__mro__:
+        if kind.__name__ == "ContextOverflowError":
+            return True
+    names = " ".join(kind.__name__.lower() for kind in type(error).__mro__)
+    return any(word in names for word in _REFUSING) and _OVERFLOW.search(str(error)) is not None
+
+
+def _schema(tool: Any) -> dict[str, Any]:
+    if isinstance(tool, dict) and "input_schema" not in tool and tool.get("type") != "function" and "name" not in tool:
+        return tool
+    try:
+        return convert_to_openai_tool(tool)
+    except Exception:  # a provider's own kind of tool: what it says is what is sent
+        return tool if isinstance(tool, dict) else {"tool": repr(tool)[:2_000]}
+
+
+def _schemas(response_format: Any) -> list[Any]:
+    """Give the schemas of a response format, of whatever strategy."""
+    if response_format is None:
+        return []
+    specs = getattr(response_format, "schema_specs", None) or [getattr(response_format, "schema_spec", None)]
+    found = [schema for spec in specs if isinstance(schema := getattr(spec, "json_schema", None), dict)]
+    if found:
+        return found
+    schema = getattr(response_format, "schema", response_format)
+    return [schema] if isinstance(schema, (dict, type)) else []
