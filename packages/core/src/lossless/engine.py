@@ -135,7 +135,12 @@ class Engine:
         self._caller = SummarizerCaller()
         models = ModelCalls(self.guard, self._caller, self.counter, self.plugins.models)
         writer = SummaryWriter(
-            chosen, policies["source_first"], lambda: self.summarizer or self.plugins.summarizer, self.counter, models, self._names
+            chosen,
+            policies["source_first"],
+            lambda: self.summarizer or self.plugins.summarizer,
+            self.counter,
+            models,
+            self._names,
         )
         self.compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.worker = Worker()

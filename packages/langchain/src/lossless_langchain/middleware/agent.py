@@ -32,7 +32,7 @@ _OWN = "lossless_thread"
 Response = ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]
 
 
-class LosslessState(AgentState[Any]):
+class _State(AgentState[Any]):
     """What the middleware keeps in a run's state: the thread of a run whose config names none."""
 
     lossless_thread: NotRequired[Annotated[str | None, PrivateStateAttr]]
@@ -63,7 +63,7 @@ class _Call:
     request: ModelRequest[Any]
 
 
-class LosslessMiddleware(AgentMiddleware[LosslessState, Any, Any]):
+class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
     """Gives an agent of ``create_agent`` a memory that loses nothing.
 
     The state and its checkpoints keep every message as it is. Each is also stored in the engine's thread, as it comes, and the
@@ -86,7 +86,7 @@ class LosslessMiddleware(AgentMiddleware[LosslessState, Any, Any]):
         ConfigError: ``window`` and ``budget``, or a summarizer here and one in the engine, contradict each other.
     """
 
-    state_schema = LosslessState
+    state_schema = _State
 
     def __init__(
         self,
