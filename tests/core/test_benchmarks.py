@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,10 +16,12 @@ from lossless_sources import ROOT
 
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import callers
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.data import conversation
 from benchmarks.harness import Benchmark, Options, Reach, Row, percentile
 from benchmarks.report import PAGE, RESULTS, Report, Section, circumstances, read_report, rendered, with_tables
+from benchmarks.slow_disk import run_slowed
 
 from lossless import Engine
 
@@ -111,3 +114,23 @@ def test_an_unknown_benchmark_is_wrong_use() -> None:
     done = subprocess.run([sys.executable, "-m", "benchmarks", "nothing"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "append-batch" in done.stderr
+
+
+def test_where_a_disk_can_not_be_slowed_down_the_reason_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("benchmarks.slow_disk.shutil.which", lambda _name: None)
+    rows = callers.run(TINY, tmp_path)
+    assert {row.what for row in rows} == {"32 callers at once, durability full", "32 callers at once, durability normal"}
+    assert "no rows on a slower disk" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux") or not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")),
+    reason="a library that slows the disk down can't be made here",
+)
+def test_on_a_slowed_disk_an_fsync_takes_as_long_as_asked_for(tmp_path: Path) -> None:
+    said = json.loads(run_slowed("benchmarks.callers", [str(tmp_path), "2", "1"], tmp_path, 0.02))
+    assert said["fsync"] >= 0.02
+    assert 0 < said["one"] <= 50
+    assert 0 < said["raw"] <= 50
