@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace as changed
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
-
-from sqlalchemy import Connection
 
 from lossless.compaction.compactor import Effort
 from lossless.compaction.control import decide_action
@@ -19,6 +17,7 @@ from lossless.context.budget import Budget, Limits
 from lossless.context.model import ActiveContext
 from lossless.dag.heads import moves, no_thread, read_head
 from lossless.dag.ingest import Ingested, delete, ingest, sync, undo
+from lossless.dag.replacing import replace_shown
 from lossless.dag.view import GENESIS
 from lossless.errors import ConfigError
 from lossless.messages import Message, MessageRef, rules_for
@@ -40,7 +39,7 @@ __all__ = ["Thread"]
 _log = logging.getLogger("lossless")
 
 _BY_HAND = Effort(seconds=300, calls=64, by_hand=True, patience=300)
-_FORCED = replace(_BY_HAND, force=True)
+_FORCED = changed(_BY_HAND, force=True)
 _AT_ONCE = Effort(seconds=120, calls=16, patience=120)
 _BACKGROUND = Effort(seconds=300, calls=24)
 
@@ -73,6 +72,7 @@ class Thread(Reading):
         compact: bool = True,
         format: str | None = None,
         created_at: datetime | None = None,
+        again: bool = False,
     ) -> list[MessageRef]:
         """Store messages at the end of the thread; they are durable when this returns.
 
@@ -83,6 +83,8 @@ class Thread(Reading):
             compact: whether the control loop runs: above soft in the background, above hard before this returns.
             format: whose dicts they are, such as ``anthropic``; None: the thread's own, else found out.
             created_at: when they were made; None: now.
+            again: whether a message that was deleted from the view is stored once more, and shown, when it is given again with
+                its id; otherwise that adds nothing.
 
         Returns:
             One ref for each message given, in order.
@@ -90,7 +92,7 @@ class Thread(Reading):
         Raises:
             MessageError: one of them can't be stored; then none of them is.
         """
-        return self._store(listed(messages), compact, format, created_at, whole=False)
+        return self._store(listed(messages), compact, format, created_at, partial(ingest, again=again))
 
     def sync(
         self, messages: Iterable[Given], *, compact: bool = True, format: str | None = None, created_at: datetime | None = None
@@ -103,10 +105,33 @@ class Thread(Reading):
         Returns:
             Refs of the messages that were added.
         """
-        return self._store(listed(messages), compact, format, created_at, whole=True)
+        return self._store(
+            listed(messages), compact, format, created_at, partial(sync, read=partial(self._engine.reader.by_seq, keep=False))
+        )
 
-    def delete(self, message_ids: str | Sequence[str]) -> tuple[str, ...]:
+    def replace(
+        self, messages: Iterable[Given], *, compact: bool = True, format: str | None = None, created_at: datetime | None = None
+    ) -> list[MessageRef]:
+        """Make the thread show exactly these messages, in this order, in one transaction; an empty list clears it.
+
+        What is shown already and stands at the front of the list stays as it is; the rest of what is shown leaves the view and
+        stays in the store, marked as deleted; the rest of the list is appended. ``undo`` brings back what left.
+
+        Args:
+            messages, compact, format, created_at: as for :meth:`append`.
+
+        Returns:
+            One ref for each message given, in order.
+        """
+        return self._store(listed(messages), compact, format, created_at, replace_shown, empty=True)
+
+    def delete(self, message_ids: str | Sequence[str], *, partners: bool = True) -> tuple[str, ...]:
         """Take messages out of the view; with a tool call go its results. They stay in the store, marked as deleted.
+
+        Args:
+            message_ids: one or many.
+            partners: whether the results of a deleted call go with it, and the call of a deleted result. If not, contexts
+                still complete or withhold what is left of the unit, as the provider needs it.
 
         Returns:
             The ids of all messages that left the view.
@@ -117,7 +142,9 @@ class Thread(Reading):
         ids = [message_ids] if isinstance(message_ids, str) else list(message_ids)
         engine = self._engine
         remake = engine.remaker(self._key)
-        return engine.database.write(lambda c: delete(c, self._key, engine.views, ids, remake, now=engine.now()))
+        return engine.database.write(
+            lambda c: delete(c, self._key, engine.views, ids, remake, now=engine.now(), partners=partners)
+        )
 
     def undo(self) -> bool:
         """Take back the newest move made by hand: a compaction, deletion or restoration. Messages appended since stay.
@@ -198,7 +225,7 @@ class Thread(Reading):
             first, last = max(1, start or 1), head.next_seq if stop is None else min(stop, head.next_seq)
             found = engine.reader.in_place_order(connection, self._key, first, last)
         hidden = {seq for gone in view.hidden() for seq in gone}
-        marked = [replace(message, deleted=True) if message.seq in hidden else message for message in found]
+        marked = [changed(message, deleted=True) if message.seq in hidden else message for message in found]
         return marked if deleted else [message for message in marked if not message.deleted]
 
     @rereads
@@ -258,6 +285,7 @@ class Thread(Reading):
 
     aappend = async_twin(append)
     async_ = async_twin(sync)
+    areplace = async_twin(replace)
     adelete = async_twin(delete)
     aundo = async_twin(undo)
     amessages = async_twin(messages)
@@ -269,9 +297,15 @@ class Thread(Reading):
     await_ = async_twin(wait)
 
     def _store(
-        self, given: list[Given], compact: bool, format: str | None, created_at: datetime | None, *, whole: bool
+        self,
+        given: list[Given],
+        compact: bool,
+        format: str | None,
+        created_at: datetime | None,
+        store: Callable[..., Ingested],
+        empty: bool = False,
     ) -> list[MessageRef]:
-        if not given:
+        if not given and not empty:
             return []
         engine, key = self._engine, self._key
         own = engine.format_of(key) if format is None else None
@@ -280,15 +314,8 @@ class Thread(Reading):
             given, format=named, detect=format is None, created_at=created_at, known=engine.knows_summary(key)
         )
         remake = engine.remaker(key)
-        options: dict[str, Any] = {"format": named, "now": engine.now()}
-
-        def store(connection: Connection) -> Ingested:
-            if not whole:
-                return ingest(connection, key, engine.views, drafts, remake, **options)
-            read = partial(engine.reader.by_seq, keep=False)
-            return sync(connection, key, engine.views, drafts, remake, read, **options)
-
-        done = engine.database.write(store)
+        now = engine.now()
+        done = engine.database.write(lambda c: store(c, key, engine.views, drafts, remake, format=named, now=now))
         budget = self._own_budget or engine.budget
         if compact and budget is not None:
             try:

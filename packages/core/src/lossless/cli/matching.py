@@ -69,7 +69,7 @@ def match(engine: Engine, thread_id: str, given: Sequence[Given]) -> Match:
 
     Where all messages have ids, storing them again adds nothing, and nothing is compared here.
     """
-    from lossless.store.read import visible_digests
+    from lossless.store.shown import visible_digests
 
     accepted = [each for each in given if each.digest is not None]
     if all(each.has_id for each in accepted):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
@@ -36,13 +36,34 @@ class Ingested:
 
 
 def ingest(
-    connection: Connection, key: ThreadKey, views: ViewStore, drafts: Sequence[Draft], remake: Remake, *, format: str, now: int
+    connection: Connection,
+    key: ThreadKey,
+    views: ViewStore,
+    drafts: Sequence[Draft],
+    remake: Remake,
+    *,
+    format: str,
+    now: int,
+    again: bool = False,
 ) -> Ingested:
-    """Store drafts at the end of a thread, which is created if it is not there."""
+    """Store drafts at the end of a thread, which is created if it is not there.
+
+    Args:
+        connection: a connection in a write transaction.
+        key: the thread.
+        views: where its views are.
+        drafts: what to store.
+        remake: makes a leaf again from which a message was taken.
+        format: the thread's, if it is created.
+        now: the time, in microseconds.
+        again: whether what was taken out of the view is stored once more when it is given again with its id.
+    """
     head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
-    position = Position(head.next_seq, head.total_tokens, head.chain, head.open_calls, head.lookalike_ids)
-    done = append(connection, key, position, drafts, now)
     view = views.load(connection, key.namespace, head.view)
+    gone = _Gone(view.hidden()) if again else ()
+    calls = tuple(call for call in head.open_calls if call[1] not in gone)
+    position = Position(head.next_seq, head.total_tokens, head.chain, calls, head.lookalike_ids)
+    done = append(connection, key, position, drafts, now, gone)
     generation = head.generation
     if done.revisions:
         next_seq = done.position.next_seq
@@ -52,6 +73,16 @@ def ingest(
         generation += 1
     after = done.position
     return Ingested(done.refs, done.added, generation, view, after.next_seq, after.total_tokens)
+
+
+class _Gone:
+    """The seqs that are hidden, as a container."""
+
+    def __init__(self, hidden: Iterable[range]) -> None:
+        self._hidden = tuple(hidden)
+
+    def __contains__(self, seq: object) -> bool:
+        return any(seq in each for each in self._hidden)
 
 
 def sync(
@@ -79,9 +110,16 @@ def sync(
 
 
 def delete(
-    connection: Connection, key: ThreadKey, views: ViewStore, ids: Sequence[str], remake: Remake, *, now: int
+    connection: Connection,
+    key: ThreadKey,
+    views: ViewStore,
+    ids: Sequence[str],
+    remake: Remake,
+    *,
+    now: int,
+    partners: bool = True,
 ) -> tuple[str, ...]:
-    """Take messages out of the view, and with a tool call its results; give the ids of all that left it.
+    """Take messages out of the view, and with a tool call its results (``partners``); give the ids of all that left it.
 
     Raises:
         NotFoundError: the thread or a message is not there.
@@ -89,7 +127,7 @@ def delete(
     head = lock_existing_head(connection, key)
     view = views.load(connection, key.namespace, head.view)
     wanted = set(seqs_of(connection, key, list(ids)).values())
-    for seq in sorted(wanted):
+    for seq in sorted(wanted) if partners else ():
         # A user's text beside a result stays; validity withholds the result itself, whose call is gone.
         wanted.update(fact.seq for fact in unit_partners(connection, key, seq) if not fact.request)
     gone = {seq for hidden in view.hidden() for seq in hidden}

@@ -17,7 +17,8 @@ from lossless.messages.model import Message
 from lossless.store.append import Draft
 from lossless.store.contents import Content, Said, contents, participant, says_the_same
 from lossless.store.keys import ThreadKey
-from lossless.store.read import requests_before, visible_messages
+from lossless.store.read import requests_before
+from lossless.store.shown import visible_messages
 
 __all__ = ["ReadMessages", "new_drafts"]
 

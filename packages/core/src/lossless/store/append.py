@@ -8,7 +8,7 @@ does it get.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
@@ -102,12 +102,15 @@ class _Known:
     format: str
 
 
-def append(connection: Connection, key: ThreadKey, position: Position, drafts: Sequence[Draft], now: int) -> Appended:
+def append(
+    connection: Connection, key: ThreadKey, position: Position, drafts: Sequence[Draft], now: int, gone: Container[int] = ()
+) -> Appended:
     """Store drafts at the end of a thread and move its head's counters on.
 
-    Given ids make it idempotent: the same id with equal content again adds nothing; with other content it is a revision.
+    Given ids make it idempotent: the same id with equal content again adds nothing; with other content it is a revision. Where
+    the stored one's seq is among ``gone``, it counts for nothing, and the draft is a new message of that id.
     """
-    known = _known(connection, key, position, drafts)
+    known = {id: each for id, each in _known(connection, key, position, drafts).items() if each.seq not in gone}
     repeated = _repeated_ids(drafts, known)
     given = {draft.id for draft in drafts}
     batch = _Batch(key, position)

@@ -26,6 +26,7 @@ __all__ = [
     "MessageReader",
     "facts_between",
     "facts_of",
+    "in_ranges",
     "known_seqs",
     "later_members",
     "newest_facts",
@@ -33,8 +34,6 @@ __all__ = [
     "seqs_of",
     "unit_members",
     "unit_partners",
-    "visible_digests",
-    "visible_messages",
 ]
 
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
@@ -114,7 +113,7 @@ class MessageReader:
             return [known[seq] for seq in range(first, last + 1)]
         # One query for the part that is not in memory: as a rule the newest messages.
         missing = [seq for seq in range(first, last + 1) if seq not in known]
-        for row in _in_ranges(_BETWEEN, connection, key, missing[0], missing[-1]):
+        for row in in_ranges(_BETWEEN, connection, key, missing[0], missing[-1]):
             if row.seq not in known:
                 known[row.seq] = self._message(connection, key, row)
         return [known[seq] for seq in range(first, last + 1) if seq in known]
@@ -124,13 +123,13 @@ class MessageReader:
         known = self._cached(key, seqs)
         missing = {seq for seq in seqs if seq not in known}
         for first, last in _stretches(missing):
-            rows = _in_ranges(_BETWEEN, connection, key, first, last)
+            rows = in_ranges(_BETWEEN, connection, key, first, last)
             known.update((row.seq, self._message(connection, key, row, keep=keep)) for row in rows if row.seq in missing)
         return [known[seq] for seq in seqs if seq in known]
 
     def in_place_order(self, connection: Connection, key: ThreadKey, start: int, stop: int) -> list[Message]:
         """Read the messages with seq ``start`` to ``stop`` (exclusive), a revision where its predecessor stood."""
-        rows = _in_ranges(_BETWEEN, connection, key, start, stop - 1)
+        rows = in_ranges(_BETWEEN, connection, key, start, stop - 1)
         rows.sort(key=lambda row: (row.place, row.seq))
         return [self._message(connection, key, row, keep=False) for row in rows]
 
@@ -193,7 +192,7 @@ def _memory(message: Message) -> int:
 
 def facts_between(connection: Connection, key: ThreadKey, first: int, last: int) -> list[Fact]:
     """Read the facts of the messages with seq ``first`` to ``last``, both included, in storage order."""
-    return _in_ranges(_FACTS_BETWEEN, connection, key, first, last)
+    return in_ranges(_FACTS_BETWEEN, connection, key, first, last)
 
 
 def newest_facts(connection: Connection, key: ThreadKey, first: int, last: int, *, limit: int) -> list[Fact]:
@@ -285,31 +284,6 @@ _LATER_MEMBERS = Prepared(
 )
 
 
-def visible_digests(connection: Connection, key: ThreadKey, hidden: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Give the digests of a thread's messages by place, without the hidden ranges (first, end exclusive) and injected copies."""
-    return [digest for _seq, digest in visible_messages(connection, key, hidden)]
-
-
-def visible_messages(connection: Connection, key: ThreadKey, hidden: Sequence[tuple[int, int]]) -> list[tuple[int, bytes]]:
-    """Give (seq, digest) of a thread's messages by place, without hidden ranges (first, end exclusive) and injected copies."""
-    gone = {seq for first, stop in hidden for seq in range(first, stop)}
-    rows = _in_ranges(_DIGESTS, connection, key, 1, _ANY)
-    rows.sort(key=lambda row: (row.place, row.seq))
-    return [(row.seq, row.digest) for row in rows if row.seq not in gone]
-
-
-_DIGESTS = Prepared(
-    select(_MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.digest)
-    .where(
-        _MESSAGE.c.namespace == bindparam("namespace"),
-        _MESSAGE.c.thread_id == bindparam("thread_id"),
-        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
-        _MESSAGE.c.injected == literal_column("0"),
-    )
-    .order_by(_MESSAGE.c.seq)
-)
-
-
 def seqs_of(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, int]:
     """Find the newest seq of each id.
 
@@ -347,7 +321,7 @@ def _stretches(seqs: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _in_ranges(statement: Prepared, connection: Connection, key: ThreadKey, first: int, last: int) -> list[Any]:
+def in_ranges(statement: Prepared, connection: Connection, key: ThreadKey, first: int, last: int) -> list[Any]:
     """Run a statement over a range of seqs, in each thread that has a part of it."""
     rows: list[Any] = []
     for thread_id, start, stop in key.ranges(first, last):
