@@ -218,6 +218,7 @@ def _check_frames(context: ActiveContext) -> None:
         assert item.text.count("<") == item.text.count(">") == 2
         assert item.text.startswith("<summary ")
         assert item.text.endswith("</summary>")
+        assert "hidden-thought" not in item.text
 
 
 def _is_request(message: Message) -> bool:
