@@ -13,9 +13,10 @@ from sqlalchemy import text
 from lossless import Engine
 from lossless.errors import StoreError
 from lossless.store.connection import open_database
+from lossless.store.integrity import GUARDED
 from lossless.store.tables import METADATA
 
-MUTABLE = {"lossless_head", "lossless_search_doc", "lossless_spend"}
+MUTABLE = set(METADATA.tables) - {f"lossless_{name}" for name in GUARDED} | {"lossless_erasure"}
 IMMUTABLE = sorted(set(METADATA.tables) - MUTABLE)
 
 
@@ -29,6 +30,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         thread.append({"id": "id-3", "role": "user", "content": "another content"})
         thread.compact(force=True)
         thread.snapshot("now")
+        engine.erase("t", ["id-5"])
     return path
 
 
@@ -72,3 +74,39 @@ def test_a_source_can_not_dangle(stored: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="FOREIGN KEY"):
         database.write(lambda connection: connection.execute(insert))
     database.close()
+
+
+def test_the_record_of_a_removal_stays_and_is_not_opened_again(database: sqlite3.Connection) -> None:
+    for change in ("SET open = 1", "SET reason = 'another'", "SET who = 'somebody'", "SET at = 0", "SET number = 7"):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            database.execute(f"UPDATE lossless_erasure {change}")
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        database.execute("DELETE FROM lossless_erasure")
+
+
+@pytest.mark.parametrize("kind", ["erase", "collect"])
+def test_an_open_removal_allows_what_it_is_for_and_in_its_namespace_only(database: sqlite3.Connection, kind: str) -> None:
+    columns = "(namespace, number, kind, who, reason, rows, open, at)"
+    database.execute(f"INSERT INTO lossless_erasure {columns} VALUES ('other', 1, '{kind}', '', '', 0, 1, 0)")
+    for table in IMMUTABLE:
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            database.execute(f"DELETE FROM {table}")
+    database.execute(f"INSERT INTO lossless_erasure {columns} VALUES ('default', 9, '{kind}', '', '', 0, 1, 0)")
+    database.execute("PRAGMA foreign_keys = OFF")
+    refused = {"lossless_namespace", "lossless_tombstone"}
+    if kind == "erase":
+        refused |= {"lossless_thread", "lossless_message", "lossless_head_log", "lossless_snapshot"}
+    for table in IMMUTABLE:
+        if table in refused:
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                database.execute(f"DELETE FROM {table}")
+        else:
+            assert database.execute(f"DELETE FROM {table}").rowcount > 0
+    for table, column in (("message", "role"), ("message", "commitment"), ("head_log", "why"), ("snapshot", "name")):
+        if kind == "erase":
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                database.execute(f"UPDATE lossless_{table} SET {column} = 'x'")
+
+
+def test_no_removal_is_left_open(database: sqlite3.Connection) -> None:
+    assert database.execute("SELECT count(*), sum(open) FROM lossless_erasure").fetchone() == (1, 0)

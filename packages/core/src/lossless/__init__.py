@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lossless.dag.history import ViewRecord
     from lossless.dag.threads import ThreadInfo
     from lossless.engine import Engine
+    from lossless.erasure import Erasure, Tombstone
     from lossless.errors import LosslessError
     from lossless.integrity import Diagnosis, Finding, Report
     from lossless.messages import Message, MessageRef
@@ -44,6 +45,7 @@ _HOMES = {
     "Diagnosis": "lossless.integrity",
     "Engine": "lossless.engine",
     "FallbackSummarizer": "lossless.summarizers.fallback",
+    "Erasure": "lossless.erasure",
     "Finding": "lossless.integrity",
     "Hit": "lossless.store.search",
     "LosslessError": "lossless.errors",
@@ -60,6 +62,7 @@ _HOMES = {
     "Summarizer": "lossless.policies.model",
     "Thread": "lossless.thread",
     "ThreadInfo": "lossless.dag.threads",
+    "Tombstone": "lossless.erasure",
     "Usage": "lossless.policies.model",
     "ViewRecord": "lossless.dag.history",
     "Witness": "lossless.policies.model",
@@ -79,6 +82,7 @@ __all__ = [
     "ContextItem",
     "Diagnosis",
     "Engine",
+    "Erasure",
     "FallbackSummarizer",
     "Finding",
     "Hit",
@@ -96,6 +100,7 @@ __all__ = [
     "Summarizer",
     "Thread",
     "ThreadInfo",
+    "Tombstone",
     "Usage",
     "ViewRecord",
     "Witness",

@@ -34,6 +34,7 @@ from lossless.integrity.doctor import Doctor
 from lossless.integrity.verification import verify_namespace
 from lossless.messages import find_profile
 from lossless.policies.model import Policy, Summarizer, Usage
+from lossless.removals import Removals
 from lossless.store import times
 from lossless.store.cipher import Cipher
 from lossless.store.connection import Durability, open_database
@@ -60,7 +61,7 @@ _THREADS_KEPT = 4_096
 """Of how many threads key and format are kept in memory."""
 
 
-class Engine:
+class Engine(Removals):
     """Opens a database and gives handles on its threads.
 
     Args:
@@ -146,6 +147,8 @@ class Engine:
         self.worker = Worker()
         self._thread_formats: Recent[ThreadKey, str] = Recent(_THREADS_KEPT)
         self._keys: Recent[str, ThreadKey] = Recent(_THREADS_KEPT)
+        self._epoch, self._purge_owed = 0, False
+        self.database.on_read = self._note_epoch
 
     def __enter__(self) -> Engine:
         return self
@@ -157,6 +160,7 @@ class Engine:
         """Finish background compaction (``wait=False`` drops it) and close the database. Idempotent."""
         self.worker.close(wait=wait)
         self._caller.close()
+        self._pay_purge()
         self.database.close()
 
     def thread(self, thread_id: str, *, budget: Budget | None = None) -> Thread:

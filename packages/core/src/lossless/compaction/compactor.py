@@ -31,9 +31,11 @@ from lossless.dag.segments import SummaryRef
 from lossless.dag.splice import Source
 from lossless.dag.summaries import Summary, store_summary
 from lossless.dag.view import GENESIS, View, ViewStore
+from lossless.errors import NotFoundError
 from lossless.hooks import Plugins
 from lossless.store import times
 from lossless.store.connection import Database
+from lossless.store.erasures import read_epoch
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader
 
@@ -99,7 +101,7 @@ class Compactor:
         One operation of a thread runs at a time, in whatever process.
         """
         with self._turns.taken(key, effort.patience) as turn:
-            head, view = self._where(key)
+            head, view, epoch = self._where(key)
             if head is None:
                 return _result("nothing", "there is no such thread", 0, 0)
             tokens = view.tokens(head.total_tokens)
@@ -110,12 +112,12 @@ class Compactor:
                 result = self._promote(key, prepared, limits, effort, tokens)
                 if not effort.by_hand and result.tokens_after <= limits.hard:
                     return result
-                head, view = self._where(key)
+                head, view, epoch = self._where(key)
                 assert head is not None, "a thread does not vanish"
-                return _together(result, self._begin(key, limits, fresh_tail, effort, head, view, turn.renew))
+                return _together(result, self._begin(key, limits, fresh_tail, effort, head, view, epoch, turn.renew))
             if prepared is not None:
                 self._drop(key, prepared, "policy or model changed")
-            return self._begin(key, limits, fresh_tail, effort, head, view, turn.renew)
+            return self._begin(key, limits, fresh_tail, effort, head, view, epoch, turn.renew)
 
     def may_mend(self, key: ThreadKey, view: View, state: tuple[int, int]) -> bool:
         """Tell whether a degraded summary of a view may be written again now: a model may be called that could do better."""
@@ -131,10 +133,12 @@ class Compactor:
         block = Block(tuple(Source(message.seq, message.tokens, 0) for message in messages))
         return self._writer.write_plain(block, Sources(tuple(messages)), soft=soft)
 
-    def _where(self, key: ThreadKey) -> tuple[Head | None, View]:
+    def _where(self, key: ThreadKey) -> tuple[Head | None, View, int]:
+        """Give a thread's head and view, and the epoch of its namespace."""
         with self._database.read() as connection:
             head = read_head(connection, key)
-            return head, self._views.load(connection, key.namespace, head.view) if head is not None else GENESIS
+            view = self._views.load(connection, key.namespace, head.view) if head is not None else GENESIS
+            return head, view, read_epoch(connection, key.namespace)
 
     def _mendable(self, key: ThreadKey, view: View, state: tuple[int, int], effort: Effort) -> list[SummaryRef]:
         """Give the degraded summaries to write again, oldest first; with ``force`` whatever their model's breaker says."""
@@ -156,6 +160,7 @@ class Compactor:
         effort: Effort,
         head: Head,
         view: View,
+        epoch: int,
         renew: Callable[[], None],
     ) -> CompactionResult:
         before = view.tokens(head.total_tokens)
@@ -179,10 +184,14 @@ class Compactor:
         calls = Calls(
             left=effort.calls, deadline=time.monotonic() + effort.seconds, thread_id=key.thread_id, by_hand=effort.by_hand
         )
-        prepared = Preparation(head=head, base=view, view=view, made_by=writer.made_by, calls=calls)
+        prepared = Preparation(head=head, base=view, view=view, made_by=writer.made_by, calls=calls, epoch=epoch)
         preparer = Preparer(self._means, key, prepared, limits, renew)
         steps = work_down(before, limits, fresh_tail, force=effort.force, degraded=degraded)
-        prepared.end = drive(steps, preparer.answer)
+        try:
+            prepared.end = drive(steps, preparer.answer)
+        except NotFoundError:  # a summary that it goes on from was erased with its sources
+            if self._where(key)[2] == epoch:
+                raise
         if not prepared.splices and prepared.end == "stuck":
             self._settle(key, settled)
         result = replace(self._promote(key, prepared, limits, effort, before), usage=calls.usage)
@@ -251,6 +260,8 @@ class Compactor:
         head = lock_head(connection, key)
         if head is None or prepared.made_by != self._writer.made_by:
             return None
+        if read_epoch(connection, key.namespace) != prepared.epoch:
+            return None  # what was erased meanwhile may be in what was prepared
         current = self._views.load(connection, key.namespace, head.view)
         over_hard = current.tokens(head.total_tokens) > limits.hard
         held = hold_reason(

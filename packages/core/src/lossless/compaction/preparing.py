@@ -36,6 +36,7 @@ class Preparation:
     """What an operation has prepared so far: a view that is not yet the thread's, and how it was made.
 
     ``made_by`` names policy and model route: what they made is promoted only while they are the engine's.
+    ``epoch``: of the namespace when it began; what is erased later may be in it.
     """
 
     head: Head
@@ -43,6 +44,7 @@ class Preparation:
     view: View
     made_by: tuple[str, str]
     calls: Calls
+    epoch: int = 0
     end: End = "met"
     splices: list[Splice] = field(default_factory=list)
     summaries: dict[str, Summary] = field(default_factory=dict)

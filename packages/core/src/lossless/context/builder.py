@@ -40,6 +40,11 @@ class ContextBuilder:
         self._counter = counter
         self._formats = formats
 
+    def forget(self) -> None:
+        """Drop what is kept in memory."""
+        self._pieces.forget()
+        self._summaries.forget()
+
     def build(
         self,
         connection: Connection,

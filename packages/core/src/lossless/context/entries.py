@@ -13,6 +13,7 @@ from lossless.context.rendering import render_summary
 from lossless.dag.segments import Raw, SummaryRef, Tail
 from lossless.dag.summaries import Summary, load_summaries
 from lossless.dag.view import View
+from lossless.store.erasures import epoch_of
 from lossless.store.keys import ThreadKey
 from lossless.store.read import Fact, facts_between, newest_facts, requests_before, unit_members
 
@@ -34,31 +35,37 @@ class Shown:
 
 
 class SummaryCache:
-    """Loads summaries and renders them, the recently used ones from memory. Summaries are immutable, so it can't be stale."""
+    """Loads summaries and renders them, the recently used ones from memory, in the epoch that they were read in."""
 
     def __init__(self, keep: int = 2048) -> None:
         self._keep = keep
         self._lock = threading.Lock()
-        self._recent: OrderedDict[tuple[ThreadKey, str], Shown] = OrderedDict()
+        self._recent: OrderedDict[tuple[int, ThreadKey, str], Shown] = OrderedDict()
 
     def get(self, connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, Shown]:
         """Give summaries by id, ready to be shown."""
         found: dict[str, Shown] = {}
+        epoch = epoch_of(connection)
         with self._lock:
             for id in ids:
-                shown = self._recent.get((key, id))
+                shown = self._recent.get((epoch, key, id))
                 if shown is not None:
                     found[id] = shown
-                    self._recent.move_to_end((key, id))
+                    self._recent.move_to_end((epoch, key, id))
         missing = [id for id in ids if id not in found]
         if missing:
             loaded = load_summaries(connection, key, missing)
             found |= {id: Shown(summary, render_summary(summary)) for id, summary in loaded.items()}
             with self._lock:
-                self._recent.update({(key, id): found[id] for id in missing})
+                self._recent.update({(epoch, key, id): found[id] for id in missing})
                 while len(self._recent) > self._keep:
                     self._recent.popitem(last=False)
         return found
+
+    def forget(self) -> None:
+        """Drop what is kept in memory."""
+        with self._lock:
+            self._recent.clear()
 
 
 def raw_ranges(view: View, next_seq: int) -> Iterator[tuple[int, int, int]]:

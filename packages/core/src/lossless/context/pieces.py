@@ -17,6 +17,7 @@ from lossless.context.squeezing import Stub
 from lossless.dag.segments import SummaryRef
 from lossless.dag.view import View
 from lossless.messages import Message, Text, Turn, shape_of
+from lossless.store.erasures import epoch_of
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader, facts_of
 from lossless.tokens.counter import TokenCounter
@@ -62,7 +63,7 @@ class Scene:
 
     def messages(self, first: int, last: int) -> list[Piece]:
         """Show a range of messages as themselves."""
-        known = self.pieces.get(self.key, self.format, range(first, last + 1))
+        known = self.pieces.get(self._epoch, self.key, self.format, range(first, last + 1))
         missing = [seq for seq in range(first, last + 1) if seq not in known]
         if missing:
             for message in self.reader.between(self.connection, self.key, missing[0], missing[-1]):
@@ -71,11 +72,11 @@ class Scene:
 
     def piece(self, message: Message) -> Piece:
         """Show a message as itself."""
-        return self.pieces.add(self.key, self.format, message)
+        return self.pieces.add(self._epoch, self.key, self.format, message)
 
     def pieces_at(self, places: Sequence[Place]) -> list[Piece]:
         """Show single messages as themselves."""
-        known = self.pieces.get(self.key, self.format, [seq for _number, seq in places])
+        known = self.pieces.get(self._epoch, self.key, self.format, [seq for _number, seq in places])
         missing = [place for place in places if place[1] not in known]
         known.update((message.seq, self.piece(message)) for message in self.messages_at(missing))
         return [known[seq] for _number, seq in places]
@@ -84,13 +85,17 @@ class Scene:
         """Read single messages."""
         return self.reader.by_seq(self.connection, self.key, [seq for _number, seq in places])
 
+    @property
+    def _epoch(self) -> int:
+        return epoch_of(self.connection)
+
     def shown(self, ids: Sequence[str]) -> Mapping[str, Shown]:
         """Read summaries, ready to be shown."""
         return self.summaries.get(self.connection, self.key, ids)
 
 
 class PieceCache:
-    """Keeps the pieces of messages that were shown before. Messages are immutable, so it can't be stale.
+    """Keeps the pieces of messages that were shown before, in the epoch that they were read in.
 
     The payload in a piece is shared: formats copy what they render.
     """
@@ -99,26 +104,32 @@ class PieceCache:
         self._keep_bytes = keep_bytes
         self._bytes = 0
         self._lock = threading.Lock()
-        self._recent: OrderedDict[tuple[ThreadKey, str, int], tuple[Piece, int]] = OrderedDict()
+        self._recent: OrderedDict[tuple[int, ThreadKey, str, int], tuple[Piece, int]] = OrderedDict()
 
-    def get(self, key: ThreadKey, format: str, seqs: Iterable[int]) -> dict[int, Piece]:
+    def get(self, epoch: int, key: ThreadKey, format: str, seqs: Iterable[int]) -> dict[int, Piece]:
         """Give the pieces that are kept, by seq."""
         recent = self._recent
         with self._lock:
-            return {seq: kept[0] for seq in seqs if (kept := recent.get((key, format, seq))) is not None}
+            return {seq: kept[0] for seq in seqs if (kept := recent.get((epoch, key, format, seq))) is not None}
 
-    def add(self, key: ThreadKey, format: str, message: Message) -> Piece:
+    def add(self, epoch: int, key: ThreadKey, format: str, message: Message) -> Piece:
         """Make the piece of a message and keep it."""
         piece = _message_piece(message, format)
         size = _OVERHEAD + 2 * len(message.data)
         with self._lock:
-            if (key, format, message.seq) not in self._recent:
+            if (epoch, key, format, message.seq) not in self._recent:
                 self._bytes += size
-            self._recent[key, format, message.seq] = (piece, size)
+            self._recent[epoch, key, format, message.seq] = (piece, size)
             while self._bytes > self._keep_bytes and len(self._recent) > 1:
                 _, (_dropped, size) = self._recent.popitem(last=False)
                 self._bytes -= size
         return piece
+
+    def forget(self) -> None:
+        """Drop what is kept in memory."""
+        with self._lock:
+            self._recent.clear()
+            self._bytes = 0
 
 
 def _message_piece(message: Message, format: str) -> Piece:

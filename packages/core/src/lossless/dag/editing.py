@@ -20,7 +20,7 @@ from lossless.store.keys import ThreadKey
 from lossless.store.read import facts_of
 from lossless.store.tables import MessageRow
 
-__all__ = ["Remake", "edit", "revisions_since"]
+__all__ = ["Remake", "edit", "merged", "revisions_since"]
 
 Remake = Callable[[Connection, Sequence[int]], "Summary | None"]
 """Makes a leaf over messages without a model, or says that it would not be shorter than they are."""
@@ -63,7 +63,7 @@ def edit(
     for seq, after in changes.items():
         if after and is_hidden(view, seq):
             edited = show_instead(connection, key, edited, seq, after)
-    return View(_merged(edited.segments))
+    return View(merged(edited.segments))
 
 
 def revisions_since(connection: Connection, key: ThreadKey, seq: int) -> list[tuple[int, int]]:
@@ -112,7 +112,7 @@ def _cut(connection: Connection, key: ThreadKey, segment: Raw | Tail, seq: int) 
     return before, None
 
 
-def _merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     """Join ranges of one kind that follow each other."""
     merged: list[Segment] = []
     for segment in segments:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -12,11 +12,12 @@ from lossless.dag.heads import Head
 from lossless.errors import CorruptError, LosslessError
 from lossless.integrity.report import Finding
 from lossless.integrity.spine import Spine
-from lossless.messages import Format, UnitTracker, shape_of
+from lossless.messages import Format, UnitTracker, read_erased, shape_of
 from lossless.messages.parts import Part
 from lossless.messages.payload import decode
 from lossless.store.blobs import payload_of
 from lossless.store.digests import EMPTY_CHAIN, blob_digest, chain_link, commitment
+from lossless.store.erasures import tombstones
 from lossless.store.keys import ThreadKey
 from lossless.store.namespaces import read_secret
 from lossless.store.read import MessageReader
@@ -58,6 +59,9 @@ def message_findings(
     """
     secret = read_secret(connection, key.namespace) or b""
     walk = _Walk(vault_of(connection), key, secret, spine, UnitTracker(open_calls or ()), tracked=open_calls is not None)
+    walk.tombstones = {
+        each.seq: bytes.fromhex(each.hash) for each in tombstones(connection, ThreadKey(key.namespace, key.thread_id))
+    }
     yield from walk.start(connection)
     for row in _rows(connection, key):
         yield from walk.step(row, formats, seen)
@@ -124,6 +128,7 @@ class _Walk:
     before: str = ""
     tracked: bool = True
     lookalikes: bool = False
+    tombstones: dict[int, bytes] = field(default_factory=dict)
 
     def start(self, connection: Connection) -> Iterator[Finding]:
         """Begin where a branch was cut from its parent."""
@@ -155,7 +160,7 @@ class _Walk:
             yield self._found("counter", f"{name} has another token sum than the messages up to it", row)
             self.total = row.total_tokens
         yield from self._chain(row, name)
-        parts, problem = _parts(row.format, data, formats)
+        parts, problem = _parts(row, data, formats)
         if problem:
             yield self._found("payload", f"{name} {problem}", row)
         yield from self._unit(row, name, parts)
@@ -191,7 +196,10 @@ class _Walk:
             data = payload_of(self.vault, self.key.namespace, row)
         except CorruptError as error:
             return None, f"was changed: {error.message}"
-        if blob_digest(self.secret, data) != row.digest or commitment(self.secret, row.salt or b"", data) != row.commitment:
+        if row.salt is None:
+            kept = blob_digest(self.secret, data) == row.digest and row.commitment == self.tombstones.get(row.seq)
+            return data, "" if kept else "is a placeholder, and its tombstone does not match it"
+        if blob_digest(self.secret, data) != row.digest or commitment(self.secret, row.salt, data) != row.commitment:
             return data, "was changed: its payload does not match its digest"
         return data, ""
 
@@ -233,13 +241,13 @@ class _Walk:
         )
 
 
-def _parts(format: str, data: bytes | None, formats: Mapping[str, Format]) -> tuple[tuple[Part, ...] | None, str]:
+def _parts(row: Any, data: bytes | None, formats: Mapping[str, Format]) -> tuple[tuple[Part, ...] | None, str]:
     """Read a payload; give its parts, or None if that can't be done, and what is wrong with it, if anything is."""
-    reader = formats.get(format)
-    if reader is None or data is None:
+    reader = formats.get(row.format)
+    if data is None or (reader is None and row.salt is not None):
         return None, ""
     try:
-        return tuple(reader.read(decode(data))), ""
+        return tuple(reader.read(decode(data)) if reader is not None and row.salt is not None else read_erased(decode(data))), ""
     except Exception as error:  # bytes that were changed can be anything, and a format a stranger's code
         return None, f"can't be read: {error}"
 

@@ -3,6 +3,7 @@
 from lossless.messages.anthropic import AnthropicFormat, looks_anthropic
 from lossless.messages.checks import problems
 from lossless.messages.cleaning import without_reasoning
+from lossless.messages.erased import ERASED_FORMAT, erased_payload, read_erased
 from lossless.messages.formats import Format, Rendered, Turn, is_request
 from lossless.messages.langchain import LangChainFormat
 from lossless.messages.llamaindex import LlamaIndexFormat
@@ -16,6 +17,7 @@ from lossless.messages.units import Shape, UnitTracker, shape_of, units
 
 __all__ = [
     "ANTHROPIC",
+    "ERASED_FORMAT",
     "GEMINI",
     "OPENAI",
     "PROFILES",
@@ -44,11 +46,13 @@ __all__ = [
     "canonical_equal",
     "decode",
     "encode",
+    "erased_payload",
     "find_profile",
     "is_request",
     "is_valid",
     "looks_anthropic",
     "problems",
+    "read_erased",
     "readable",
     "repair",
     "rules_for",

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from lossless.messages.erased import ERASED_FORMAT
 from lossless.messages.parts import Part, readable
 from lossless.messages.payload import decode
 
@@ -89,6 +90,11 @@ class Message:
         if read is not None and "parts" not in self.__dict__:
             self.__dict__["parts"] = read(payload)
         return payload
+
+    @property
+    def erased(self) -> bool:
+        """Whether its payload was erased: what is left is a placeholder with role and call ids."""
+        return self.format == ERASED_FORMAT
 
     @cached_property
     def text(self) -> str:

@@ -100,6 +100,7 @@ class _Known:
     unit: int
     digest: bytes | None
     format: str
+    erased: bool = False
 
 
 def append(
@@ -108,15 +109,17 @@ def append(
     """Store drafts at the end of a thread and move its head's counters on.
 
     Given ids make it idempotent: the same id with equal content again adds nothing; with other content it is a revision. Where
-    the stored one's seq is among ``gone``, it counts for nothing, and the draft is a new message of that id.
+    the stored one's seq is among ``gone``, it counts for nothing, and the draft is a new message of that id. The id of an erased
+    message adds nothing, whatever its content: it gives the ref of what is left of it.
     """
-    known = {id: each for id, each in _known(connection, key, position, drafts).items() if each.seq not in gone}
+    found = _known(connection, key, position, drafts)
+    known = {id: each for id, each in found.items() if each.erased or each.seq not in gone}
     repeated = _repeated_ids(drafts, known)
     given = {draft.id for draft in drafts}
     batch = _Batch(key, position)
     for draft in drafts:
         before = known.get(draft.id) if draft.id is not None else None
-        if before is not None and (draft.id in repeated or _same(connection, key, before, draft)):
+        if before is not None and (before.erased or draft.id in repeated or _same(connection, key, before, draft)):
             batch.refs.append(MessageRef(str(draft.id), before.seq))
         else:
             id = draft.id if draft.id is not None else _derived_id(connection, key, batch.seq, known, given)
@@ -257,12 +260,12 @@ def _known(connection: Connection, key: ThreadKey, position: Position, drafts: S
         within = {"namespace": key.namespace, "thread_id": thread_id, "first": first, "last": last}
         for id in wanted:
             for row in _BY_ID.all(connection, {**within, "id": id}):
-                found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format)
+                found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format, row.salt is None)
     return found
 
 
 _BY_ID = Prepared(
-    select(_MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.unit, _MESSAGE.c.digest, _MESSAGE.c.format)
+    select(_MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.unit, _MESSAGE.c.digest, _MESSAGE.c.format, _MESSAGE.c.salt)
     .where(
         _MESSAGE.c.namespace == bindparam("namespace"),
         _MESSAGE.c.thread_id == bindparam("thread_id"),

@@ -27,6 +27,8 @@ class Database(ABC):
     url: URL
     vault: Vault
     _engine: Engine
+    on_read: Callable[[Connection], object] | None = None
+    """Called at the start of each reading transaction."""
 
     @abstractmethod
     def read(self) -> AbstractContextManager[Connection]:
@@ -41,6 +43,20 @@ class Database(ABC):
 
         Raises:
             StoreBusyError: others held what the job needs for longer than the busy timeout.
+        """
+
+    def _announced(self, connection: Connection) -> Connection:
+        """Tell whoever wants to know that a reading transaction has begun."""
+        if self.on_read is not None:
+            self.on_read(connection)
+        return connection
+
+    @abstractmethod
+    def purge(self, *, at_any_size: bool) -> tuple[str, ...]:
+        """Remove from the files what removed rows left in them, and say in words what of it is left to do.
+
+        Args:
+            at_any_size: otherwise a large database is left for later: its files are written anew.
         """
 
     @abstractmethod

@@ -40,6 +40,9 @@ class Index(Protocol):
     def add(self, connection: Connection, key: ThreadKey, documents: Sequence[tuple[int, str]]) -> None:
         """Index messages of a thread given as (seq, tokens with spaces between)."""
 
+    def replace(self, connection: Connection, key: ThreadKey, seq: int, before: str, after: str) -> None:
+        """Index other tokens for a message; those before must be the ones that it was indexed with."""
+
     def last(self, connection: Connection) -> int:
         """Give the highest docid, 0 where there is none; of every namespace."""
 

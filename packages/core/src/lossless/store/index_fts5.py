@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Result, func, insert, select, text
+from sqlalchemy import Connection, Result, bindparam, func, insert, select, text
 
 from lossless.store.bounds import within_bounds
 from lossless.store.filters import Filters
@@ -23,6 +23,16 @@ _DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
 _LAST_DOCUMENT = Prepared(select(func.max(_DOC.c.docid).label("last")))
 _INSERT_DOCUMENT = Prepared(insert(_DOC))
 _INSERT_TERMS = Prepared(text("INSERT INTO lossless_search (rowid, scope, body) VALUES (:docid, :scope, :body)"))
+_FORGET_TERMS = Prepared(
+    text("INSERT INTO lossless_search (lossless_search, rowid, scope, body) VALUES ('delete', :docid, :scope, :body)")
+)
+_DOCUMENT = Prepared(
+    select(_DOC.c.docid).where(
+        _DOC.c.namespace == bindparam("namespace"),
+        _DOC.c.thread_id == bindparam("thread_id"),
+        _DOC.c.seq == bindparam("seq"),
+    )
+)
 _MATCHES = (
     "SELECT d.docid, d.thread_id, d.seq, 1 AS sure, {passes} AS passes "
     "FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid {join}"
@@ -52,6 +62,13 @@ class Fts5Index:
         _INSERT_DOCUMENT.run(connection, *rows)
         terms = [{"docid": row["docid"], "scope": scope, "body": body} for row, (_seq, body) in zip(rows, documents, strict=True)]
         _INSERT_TERMS.run(connection, *terms)
+
+    def replace(self, connection: Connection, key: ThreadKey, seq: int, before: str, after: str) -> None:
+        """Index other tokens for a message: a contentless table must be told what it is to forget."""
+        row = _DOCUMENT.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq})
+        if row is not None:
+            _FORGET_TERMS.run(connection, {"docid": row.docid, "scope": scope_of(key), "body": before})
+            _INSERT_TERMS.run(connection, {"docid": row.docid, "scope": scope_of(key), "body": after})
 
     def last(self, connection: Connection) -> int:
         """Give the highest docid."""

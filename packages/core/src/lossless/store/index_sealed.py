@@ -33,6 +33,9 @@ class SealedIndex:
         """Note that the messages are there."""
         self._documents.add(connection, key, [(seq, "") for seq, _terms in documents])
 
+    def replace(self, connection: Connection, key: ThreadKey, seq: int, before: str, after: str) -> None:
+        """Nothing is to be done: of what messages say nothing is kept."""
+
     def last(self, connection: Connection) -> int:
         """Give the highest docid."""
         return int(self._documents.last(connection))

@@ -36,6 +36,12 @@ _INSERT = Prepared(
         "VALUES (:namespace, :thread_id, :seq, :held, CAST(:tokens AS tsvector))"
     )
 )
+_REPLACE = Prepared(
+    text(
+        "UPDATE lossless_search_doc SET held = :held, tokens = CAST(:tokens AS tsvector) "
+        "WHERE namespace = :namespace AND thread_id = :thread_id AND seq = :seq"
+    )
+)
 _THREADS = "AND d.thread_id = ANY(:threads) "
 _MATCHES = (
     "SELECT d.docid, d.thread_id, d.seq, (d.held = 0 AND CAST(:sure AS boolean)) AS sure, {passes} AS passes "
@@ -58,6 +64,12 @@ class TsvectorIndex:
             held, tokens = to_tsvector(terms.split())
             rows.append({"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq, "held": held, "tokens": tokens})
         _INSERT.run(connection, *rows)
+
+    def replace(self, connection: Connection, key: ThreadKey, seq: int, before: str, after: str) -> None:  # noqa: ARG002
+        """Index other tokens for a message."""
+        held, tokens = to_tsvector(after.split())
+        named = {"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
+        _REPLACE.run(connection, {**named, "held": held, "tokens": tokens})
 
     def last(self, connection: Connection) -> int:
         """Give the highest docid."""

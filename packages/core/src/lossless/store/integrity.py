@@ -17,6 +17,8 @@ GUARDED = (
     "summary",
     "summary_message",
     "summary_child",
+    "tombstone",
+    "erasure",
 )
 """The tables whose rows nobody may change or remove; triggers keep them so."""
 

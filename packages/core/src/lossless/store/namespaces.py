@@ -16,7 +16,7 @@ from lossless.store.statements import insert_new
 from lossless.store.tables import NamespaceRow
 from lossless.store.vault import vault_of
 
-__all__ = ["SECRET_BYTES", "Secrets", "name_secret", "read_secret"]
+__all__ = ["SECRET_BYTES", "Secrets", "lock_namespace", "name_secret", "read_secret"]
 
 SECRET_BYTES = 32
 _NAMESPACE = NamespaceRow.__table__  # type: ignore[attr-defined]
@@ -84,6 +84,11 @@ def name_secret(connection: Connection, namespace: str) -> bytes | None:
     return read_secret(connection, namespace) if vault_of(connection).encrypts else None
 
 
+def lock_namespace(connection: Connection, namespace: str) -> None:
+    """Let nobody else lock it before this transaction ends."""
+    _LOCK.first(connection, {"namespace": namespace})
+
+
 def _create(connection: Connection, namespace: str) -> bytes:
     vault = vault_of(connection)
     secret = vault.sealed_secret(namespace, os.urandom(SECRET_BYTES))
@@ -95,3 +100,4 @@ def _create(connection: Connection, namespace: str) -> bytes:
 
 _INSERT = Prepared(insert_new(_NAMESPACE))
 _SECRET = Prepared(select(_NAMESPACE.c.secret, _NAMESPACE.c.sealed_by).where(_NAMESPACE.c.namespace == bindparam("namespace")))
+_LOCK = Prepared(select(_NAMESPACE.c.secret).where(_NAMESPACE.c.namespace == bindparam("namespace")).with_for_update())

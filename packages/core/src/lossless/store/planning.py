@@ -19,6 +19,8 @@ _SHAPES: tuple[tuple[str, str | None, tuple[int, ...]], ...] = (
     ("lossless_thread", "lossless_thread", (100, 100, 1)),
     ("lossless_head", "lossless_head", (100, 100, 1)),
     ("lossless_head_log", "lossless_head_log", (50_000, 50_000, 500, 1)),
+    ("lossless_head_log", "lossless_head_log_view", (50_000, 50_000, 1)),
+    ("lossless_snapshot", "lossless_snapshot_view", (1_000, 1_000, 1)),
     ("lossless_snapshot", "lossless_snapshot", (1_000, 1_000, 10, 1)),
     ("lossless_blob", "sqlite_autoindex_lossless_blob_1", (_ROWS, _ROWS, 1)),
     ("lossless_node", "lossless_node", (50_000, 50_000, 1)),
@@ -38,6 +40,9 @@ _SHAPES: tuple[tuple[str, str | None, tuple[int, ...]], ...] = (
     ("lossless_calibration", "lossless_calibration", (10, 10, 1)),
     ("lossless_spend", "lossless_spend", (10_000, 10_000, 100, 1)),
     ("lossless_spend", "lossless_spend_slot", (10_000, 10_000, 100)),
+    ("lossless_erasure", "lossless_erasure", (1_000, 1_000, 1)),
+    ("lossless_erasure", "lossless_erasure_pending", (10, 10)),
+    ("lossless_tombstone", "lossless_tombstone", (10_000, 10_000, 100, 1)),
     ("lossless_search_doc", "lossless_search_doc_message", (_ROWS, _ROWS, _THREAD, 1)),
 )
 

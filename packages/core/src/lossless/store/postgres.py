@@ -30,6 +30,7 @@ from lossless.errors import ClosedError, StoreBusyError, StoreError, StoreOpenEr
 from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.postgres_errors import is_conflict, is_dropped, translate
+from lossless.store.purging import purge_postgres
 from lossless.store.schema import is_current, prepare_schema
 from lossless.store.vault import VAULT, Vault
 
@@ -147,7 +148,7 @@ class PostgresDatabase(Database):
         try:
             with self.gate.inside(), self._patient_transaction(_READ) as connection:
                 begun = True
-                yield connection
+                yield self._announced(connection)
         except (psycopg.Error, DBAPIError, PoolTimeout) as error:
             said = translate(error, self.url)
             if isinstance(said, StoreBusyError) and not isinstance(error, PoolTimeout):
@@ -167,6 +168,17 @@ class PostgresDatabase(Database):
             raise translate(error, self.url) from error
         finally:
             self._here.writing = False
+
+    def purge(self, *, at_any_size: bool) -> tuple[str, ...]:
+        """Write the tables and their indexes anew, on a connection of its own."""
+        self._check_open()
+        try:
+            with self.gate.inside(), self._engine.connect() as connection:
+                driver = _driver(connection)
+                connection.detach()  # its settings are changed
+                return purge_postgres(driver, at_any_size=at_any_size)
+        except (psycopg.Error, DBAPIError, PoolTimeout) as error:
+            raise translate(error, self.url) from error
 
     def close(self) -> None:
         """Close every connection. Idempotent."""

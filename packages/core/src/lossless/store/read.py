@@ -10,9 +10,11 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, literal_column, select
 
 from lossless.errors import NotFoundError
+from lossless.messages.erased import ERASED_FORMAT, read_erased
 from lossless.messages.formats import Format
 from lossless.messages.model import Message
-from lossless.messages.parts import Opaque
+from lossless.messages.parts import Opaque, Part
+from lossless.store.erasures import epoch_of, read_epoch
 from lossless.store.keys import ThreadKey
 from lossless.store.namespaces import Secrets
 from lossless.store.payloads import verified_payload
@@ -49,6 +51,7 @@ _FULL = select(
     _MESSAGE.c.role,
     _MESSAGE.c.format,
     _MESSAGE.c.digest,
+    _MESSAGE.c.salt,
     _MESSAGE.c.tokens,
     _MESSAGE.c.exact,
     _MESSAGE.c.place,
@@ -97,41 +100,47 @@ _FACTS = select(
 
 
 class MessageReader:
-    """Reads the messages of threads. Messages are immutable, so what is kept in memory can't be stale."""
+    """Reads the messages of threads, the recently used ones from memory.
+
+    Messages change by erasures only, so what is kept in memory is used in the epoch that it was read in.
+    """
 
     def __init__(self, formats: Callable[[], Mapping[str, Format]], secrets: Secrets) -> None:
         self._formats = formats
         self._secrets = secrets
         self._lock = threading.Lock()
-        self._recent: OrderedDict[tuple[ThreadKey, int], Message] = OrderedDict()
+        self._recent: OrderedDict[tuple[int, ThreadKey, int], Message] = OrderedDict()
         self._bytes = 0
 
     def between(self, connection: Connection, key: ThreadKey, first: int, last: int) -> list[Message]:
         """Read the messages with seq ``first`` to ``last``, both included, in storage order."""
-        known = self._cached(key, range(first, last + 1))
+        epoch = epoch_of(connection)
+        known = self._cached(epoch, key, range(first, last + 1))
         if len(known) == last - first + 1:
             return [known[seq] for seq in range(first, last + 1)]
         # One query for the part that is not in memory: as a rule the newest messages.
         missing = [seq for seq in range(first, last + 1) if seq not in known]
         for row in in_ranges(_BETWEEN, connection, key, missing[0], missing[-1]):
             if row.seq not in known:
-                known[row.seq] = self._message(connection, key, row)
+                known[row.seq] = self._message(connection, key, row, keep_in=epoch)
         return [known[seq] for seq in range(first, last + 1) if seq in known]
 
     def by_seq(self, connection: Connection, key: ThreadKey, seqs: Sequence[int], *, keep: bool = True) -> list[Message]:
         """Read messages by seq, in the order given. In a write transaction, which may yet fail, they must not be kept."""
-        known = self._cached(key, seqs)
+        epoch = epoch_of(connection) if keep else read_epoch(connection, key.namespace)
+        kept = epoch if keep else None
+        known = self._cached(epoch, key, seqs)
         missing = {seq for seq in seqs if seq not in known}
         for first, last in _stretches(missing):
             rows = in_ranges(_BETWEEN, connection, key, first, last)
-            known.update((row.seq, self._message(connection, key, row, keep=keep)) for row in rows if row.seq in missing)
+            known.update((row.seq, self._message(connection, key, row, keep_in=kept)) for row in rows if row.seq in missing)
         return [known[seq] for seq in seqs if seq in known]
 
     def in_place_order(self, connection: Connection, key: ThreadKey, start: int, stop: int) -> list[Message]:
         """Read the messages with seq ``start`` to ``stop`` (exclusive), a revision where its predecessor stood."""
         rows = in_ranges(_BETWEEN, connection, key, start, stop - 1)
         rows.sort(key=lambda row: (row.place, row.seq))
-        return [self._message(connection, key, row, keep=False) for row in rows]
+        return [self._message(connection, key, row) for row in rows]
 
     def by_id(self, connection: Connection, key: ThreadKey, id: str) -> Message | None:
         """Read the newest message with an id."""
@@ -139,29 +148,29 @@ class MessageReader:
             wanted = {"namespace": key.namespace, "thread_id": thread_id, "id": id, "first": first, "last": last}
             row = _BY_ID.first(connection, wanted)
             if row is not None:
-                return self._message(connection, key, row)
+                return self._message(connection, key, row, keep_in=epoch_of(connection))
         return None
 
-    def forget(self, key: ThreadKey) -> None:
-        """Drop what is kept in memory of a thread."""
+    def forget(self) -> None:
+        """Drop what is kept in memory."""
         with self._lock:
-            for cached in [cached for cached in self._recent if cached[0] == key]:
-                self._bytes -= _memory(self._recent.pop(cached))
+            self._recent.clear()
+            self._bytes = 0
 
-    def _cached(self, key: ThreadKey, seqs: Iterable[int]) -> dict[int, Message]:
+    def _cached(self, epoch: int, key: ThreadKey, seqs: Iterable[int]) -> dict[int, Message]:
         with self._lock:
             recent = self._recent
-            return {seq: recent[key, seq] for seq in seqs if (key, seq) in recent}
+            return {seq: recent[epoch, key, seq] for seq in seqs if (epoch, key, seq) in recent}
 
-    def _message(self, connection: Connection, key: ThreadKey, row: Any, *, keep: bool = True) -> Message:
-        format = self._formats().get(row.format)
+    def _message(self, connection: Connection, key: ThreadKey, row: Any, *, keep_in: int | None = None) -> Message:
+        name = ERASED_FORMAT if row.salt is None else row.format
         message = Message.stored(
-            format.read if format is not None else lambda payload: (Opaque(payload),),
+            self._read_by(name),
             id=row.id,
             seq=row.seq,
             thread_id=key.owner(row.seq),
             role=row.role,
-            format=row.format,
+            format=name,
             data=verified_payload(vault_of(connection), key, row, self._secrets.within(connection, key.namespace)),
             tokens=row.tokens,
             exact=bool(row.exact),
@@ -170,15 +179,21 @@ class MessageReader:
             injected=bool(row.injected),
             revises=row.revises,
         )
-        if keep:
-            self._keep(key, message)
+        if keep_in is not None:
+            self._keep(keep_in, key, message)
         return message
 
-    def _keep(self, key: ThreadKey, message: Message) -> None:
+    def _read_by(self, format: str) -> Callable[[Any], tuple[Part, ...]]:
+        reader = self._formats().get(format)
+        if format == ERASED_FORMAT:
+            return read_erased
+        return reader.read if reader is not None else lambda payload: (Opaque(payload),)
+
+    def _keep(self, epoch: int, key: ThreadKey, message: Message) -> None:
         with self._lock:
-            if (key, message.seq) in self._recent:
+            if (epoch, key, message.seq) in self._recent:
                 return
-            self._recent[key, message.seq] = message
+            self._recent[epoch, key, message.seq] = message
             self._bytes += _memory(message)
             while self._bytes > _CACHE_BYTES:
                 _, dropped = self._recent.popitem(last=False)

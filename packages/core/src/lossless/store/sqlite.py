@@ -20,6 +20,7 @@ from lossless.errors import ClosedError, StoreBusyError, StoreError, StoreOpenEr
 from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.gathering import Gathering
+from lossless.store.purging import purge_sqlite
 from lossless.store.schema import VERSION_TABLE, prepare_schema
 from lossless.store.vault import VAULT, Vault
 
@@ -113,10 +114,10 @@ class SqliteDatabase(Database):
         self._check_open()
         if self._in_memory:
             with self._writing, self.gate.inside(), self._translated():
-                yield self._write_connection()
+                yield self._announced(self._write_connection())
             return
         with self.gate.inside(), self._translated(), self._engine.connect() as connection, connection.begin():
-            yield connection
+            yield self._announced(connection)
 
     def write(self, job: Callable[[Connection], T]) -> T:
         """Run a job in a transaction that several callers may share; where one fails, each runs again by itself."""
@@ -130,6 +131,14 @@ class SqliteDatabase(Database):
         if ticket.error is not None:
             raise ticket.error
         return ticket.result  # type: ignore[return-value]
+
+    def purge(self, *, at_any_size: bool) -> tuple[str, ...]:
+        """Write the index and the file anew and empty the log; readers of older states keep the log."""
+        self._check_open()
+        with self._writing, self.gate.inside(), self._translated():
+            connection = self._write_connection()
+            driver = _driver(connection)
+            return purge_sqlite(driver, at_any_size=at_any_size, on_disk=not self._in_memory)
 
     def close(self) -> None:
         """Close every connection. Idempotent."""

@@ -9,17 +9,30 @@ Times are integers: microseconds since the epoch, UTC (see ``lossless.store.time
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from sqlalchemy import ForeignKeyConstraint, Index, text
+from sqlmodel import Field
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, Integer, LargeBinary, Text, text
-from sqlalchemy.orm import registry
-from sqlmodel import Field, SQLModel
+from lossless.store.columns import (
+    BIG,
+    KEYED,
+    METADATA,
+    STRICT,
+    TO_THREAD,
+    Base,
+    bytes_column,
+    int_column,
+    key_column,
+    references,
+    text_column,
+)
+from lossless.store.tables_beside import CalibrationRow, CorrectionRow, ErasureRow, LeaseRow, SearchDocRow, SpendRow, TombstoneRow
 
 __all__ = [
     "METADATA",
     "BlobRow",
     "CalibrationRow",
     "CorrectionRow",
+    "ErasureRow",
     "HeadLogRow",
     "HeadRow",
     "LeaseRow",
@@ -33,60 +46,22 @@ __all__ = [
     "SummaryMessageRow",
     "SummaryRow",
     "ThreadRow",
+    "TombstoneRow",
 ]
 
-_Big = BigInteger().with_variant(Integer(), "sqlite")
-_Text = Text().with_variant(Text(collation="C"), "postgresql")  # ordered by code points everywhere
-_STRICT: dict[str, Any] = {"sqlite_strict": True}
-_KEYED: dict[str, Any] = {"sqlite_strict": True, "sqlite_with_rowid": False}
 
-
-class _Base(SQLModel, registry=registry()):
-    """Root of our tables, with our own registry and metadata."""
-
-    __abstract__: ClassVar[bool] = True
-
-
-METADATA = _Base.metadata
-
-
-def _key() -> Any:
-    return Field(sa_type=_Text, primary_key=True)
-
-
-def _text(**options: Any) -> Any:
-    return Field(sa_type=_Text, **options)
-
-
-def _int(**options: Any) -> Any:
-    return Field(sa_type=_Big, **options)
-
-
-def _bytes(**options: Any) -> Any:
-    return Field(sa_type=LargeBinary, **options)
-
-
-def _to(table: str, *pairs: tuple[str, str]) -> ForeignKeyConstraint:
-    """A foreign key within one namespace: pairs of (our column, their column)."""
-    ours, theirs = zip(("namespace", "namespace"), *pairs, strict=True)
-    return ForeignKeyConstraint(ours, [f"lossless_{table}.{column}" for column in theirs])
-
-
-_TO_THREAD = ("thread_id", "thread_id")
-
-
-class NamespaceRow(_Base, table=True):
+class NamespaceRow(Base, table=True):
     """A tenant: what keys its digests (``lossless.store.namespaces``), and which key seals that, None without a cipher."""
 
     __tablename__ = "lossless_namespace"
-    __table_args__ = (_KEYED,)
+    __table_args__ = (KEYED,)
 
-    namespace: str = _key()
-    secret: bytes = _bytes()
-    sealed_by: str | None = _text(nullable=True)
+    namespace: str = key_column()
+    secret: bytes = bytes_column()
+    sealed_by: str | None = text_column(nullable=True)
 
 
-class ThreadRow(_Base, table=True):
+class ThreadRow(Base, table=True):
     """One conversation. ``format``: the serialisation of its payloads unless an append says otherwise.
 
     A branch names the thread it was cut from (``parent``) and the last seq it has from there (``cut``).
@@ -95,46 +70,46 @@ class ThreadRow(_Base, table=True):
     __tablename__ = "lossless_thread"
     __table_args__ = (
         ForeignKeyConstraint(["namespace", "parent"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
-        _KEYED,
+        KEYED,
     )
 
-    namespace: str = _key()
-    thread_id: str = _key()
-    format: str = _text()
-    parent: str | None = _text(nullable=True)
-    cut: int = _int()
-    created_at: int = _int()
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    format: str = text_column()
+    parent: str | None = text_column(nullable=True)
+    cut: int = int_column()
+    created_at: int = int_column()
 
 
-class BlobRow(_Base, table=True):
+class BlobRow(Base, table=True):
     """Verbatim bytes, shared within a namespace by everything that holds the same content.
 
     ``data`` holds ``size`` bytes in the form that ``codec`` names (see ``lossless.store.blobs``).
     """
 
     __tablename__ = "lossless_blob"
-    __table_args__ = (_STRICT,)
+    __table_args__ = (STRICT,)
 
-    namespace: str = _key()
-    digest: bytes = _bytes(primary_key=True)
-    size: int = _int()
-    codec: str = _text()
-    data: bytes = _bytes()
+    namespace: str = key_column()
+    digest: bytes = bytes_column(primary_key=True)
+    size: int = int_column()
+    codec: str = text_column()
+    data: bytes = bytes_column()
 
 
-class MessageRow(_Base, table=True):
+class MessageRow(Base, table=True):
     """One immutable entry of a thread.
 
     ``commitment`` is a salted hash of the payload, ``chain`` runs over the thread's commitments, ``total_tokens`` is the sum of
     ``tokens`` up to here (so that the size of a range is one subtraction), ``unit`` names its unit by the seq of that unit's
     first message (a revision keeps its predecessor's), ``place`` the seq of the message that it stands for after revisions,
-    ``request`` whether a person sent it.
+    ``request`` whether a person sent it. ``digest`` names its blob without a foreign key: removing a blob would look through
+    all messages. A message without a salt is erased; its blob is a placeholder.
     """
 
     __tablename__ = "lossless_message"
     __table_args__ = (
-        _to("thread", _TO_THREAD),
-        _to("blob", ("digest", "digest")),
+        references("thread", TO_THREAD),
         Index("lossless_message_id", "namespace", "thread_id", "id", "seq", unique=True),
         Index(
             "lossless_message_request",
@@ -161,238 +136,176 @@ class MessageRow(_Base, table=True):
             sqlite_where=text("revises IS NOT NULL"),
             postgresql_where=text("revises IS NOT NULL"),
         ),
-        _KEYED,
+        KEYED,
     )
 
-    namespace: str = _key()
-    thread_id: str = _key()
-    seq: int = Field(sa_type=_Big, primary_key=True)
-    id: str = _text()
-    role: str = _text()
-    format: str = _text()
-    digest: bytes | None = _bytes(nullable=True)
-    salt: bytes | None = _bytes(nullable=True)
-    commitment: bytes = _bytes()
-    chain: bytes = _bytes()
-    tokens: int = _int()
-    exact: int = _int()
-    total_tokens: int = _int()
-    unit: int = _int()
-    place: int = _int()
-    revises: int | None = _int(nullable=True)
-    request: int = _int()
-    injected: int = _int()
-    created_at: int = _int()
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    seq: int = Field(sa_type=BIG, primary_key=True)
+    id: str = text_column()
+    role: str = text_column()
+    format: str = text_column()
+    digest: bytes | None = bytes_column(nullable=True)
+    salt: bytes | None = bytes_column(nullable=True)
+    commitment: bytes = bytes_column()
+    chain: bytes = bytes_column()
+    tokens: int = int_column()
+    exact: int = int_column()
+    total_tokens: int = int_column()
+    unit: int = int_column()
+    place: int = int_column()
+    revises: int | None = int_column(nullable=True)
+    request: int = int_column()
+    injected: int = int_column()
+    created_at: int = int_column()
 
 
-class NodeRow(_Base, table=True):
+class NodeRow(Base, table=True):
     """A node of a persistent vector (``lossless.dag.vector``): views are made of them and share them."""
 
     __tablename__ = "lossless_node"
-    __table_args__ = (_KEYED,)
+    __table_args__ = (KEYED,)
 
-    namespace: str = _key()
-    digest: bytes = _bytes(primary_key=True)
-    data: bytes = _bytes()
+    namespace: str = key_column()
+    digest: bytes = bytes_column(primary_key=True)
+    data: bytes = bytes_column()
 
 
-class HeadRow(_Base, table=True):
+class HeadRow(Base, table=True):
     """The only mutable row of the conversation model: which view stands for the thread, and where the next message goes."""
 
     __tablename__ = "lossless_head"
-    __table_args__ = (_to("thread", _TO_THREAD), _to("node", ("view", "digest")), _KEYED)
+    __table_args__ = (references("thread", TO_THREAD), references("node", ("view", "digest")), KEYED)
 
-    namespace: str = _key()
-    thread_id: str = _key()
-    view: bytes = _bytes()
-    generation: int = _int()
-    next_seq: int = _int()
-    total_tokens: int = _int()
-    chain: bytes = _bytes()
-    open_calls: str = _text()
-    lookalike_ids: int = _int()
-    updated_at: int = _int()
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    view: bytes = bytes_column()
+    generation: int = int_column()
+    next_seq: int = int_column()
+    total_tokens: int = int_column()
+    chain: bytes = bytes_column()
+    open_calls: str = text_column()
+    lookalike_ids: int = int_column()
+    updated_at: int = int_column()
 
 
-class HeadLogRow(_Base, table=True):
+class HeadLogRow(Base, table=True):
     """Every view that a thread ever had: when it was swung in, why, by hand or not, and which earlier move it undoes."""
 
     __tablename__ = "lossless_head_log"
-    __table_args__ = (_to("thread", _TO_THREAD), _to("node", ("view", "digest")), _KEYED)
+    __table_args__ = (
+        references("thread", TO_THREAD),
+        references("node", ("view", "digest")),
+        Index("lossless_head_log_view", "namespace", "view"),
+        KEYED,
+    )
 
-    namespace: str = _key()
-    thread_id: str = _key()
-    generation: int = Field(sa_type=_Big, primary_key=True)
-    view: bytes = _bytes()
-    next_seq: int = _int()
-    why: str = _text()
-    by_hand: int = _int()
-    undoes: int | None = _int(nullable=True)
-    at: int = _int()
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    generation: int = Field(sa_type=BIG, primary_key=True)
+    view: bytes = bytes_column()
+    next_seq: int = int_column()
+    why: str = text_column()
+    by_hand: int = int_column()
+    undoes: int | None = int_column(nullable=True)
+    at: int = int_column()
 
 
-class SnapshotRow(_Base, table=True):
+class SnapshotRow(Base, table=True):
     """A frozen head: a view and how far the thread was, under a name that never moves. ``tags``: a JSON list."""
 
     __tablename__ = "lossless_snapshot"
-    __table_args__ = (_to("thread", _TO_THREAD), _to("node", ("view", "digest")), _KEYED)
+    __table_args__ = (
+        references("thread", TO_THREAD),
+        references("node", ("view", "digest")),
+        Index("lossless_snapshot_view", "namespace", "view"),
+        KEYED,
+    )
 
-    namespace: str = _key()
-    thread_id: str = _key()
-    name: str = _key()
-    id: str = _text()
-    description: str = _text()
-    tags: str = _text()
-    view: bytes = _bytes()
-    seq: int = _int()
-    tokens: int = _int()
-    parent: str | None = _text(nullable=True)
-    created_at: int = _int()
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    name: str = key_column()
+    id: str = text_column()
+    description: str = text_column()
+    tags: str = text_column()
+    view: bytes = bytes_column()
+    seq: int = int_column()
+    tokens: int = int_column()
+    parent: str | None = text_column(nullable=True)
+    created_at: int = int_column()
 
 
-class SummaryRow(_Base, table=True):
+class SummaryRow(Base, table=True):
     """A node of the DAG. ``note`` holds its kept source items and decisions as JSON; ``span_key`` names sources and policy,
     ``newest_seq`` is the highest seq under it: a branch that was cut below it can't have it; ``usage`` is JSON, what the model
     that wrote it took, or empty. What is long stands last: SQLite reads a row up to the last column that is asked for."""
 
     __tablename__ = "lossless_summary"
     __table_args__ = (
-        _to("thread", _TO_THREAD),
+        references("thread", TO_THREAD),
         Index("lossless_summary_span", "namespace", "thread_id", "span_key"),
-        _KEYED,
+        KEYED,
     )
 
-    namespace: str = _key()
-    thread_id: str = _key()
-    id: str = _key()
-    kind: str = _text()
-    depth: int = _int()
-    kept: int = _int()
-    total: int = _int()
-    regime: str = _text()
-    tokens: int = _int()
-    source_tokens: int = _int()
-    messages: int = _int()
-    first_seq: int = _int()
-    last_seq: int = _int()
-    newest_seq: int = _int()
-    earliest_at: int = _int()
-    latest_at: int = _int()
-    policy: str = _text()
-    level: int = _int()
-    degraded: int = _int()
-    usage: str = _text()
-    span_key: bytes = _bytes()
-    created_at: int = _int()
-    text: str = _text()
-    note: str = _text()
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    id: str = key_column()
+    kind: str = text_column()
+    depth: int = int_column()
+    kept: int = int_column()
+    total: int = int_column()
+    regime: str = text_column()
+    tokens: int = int_column()
+    source_tokens: int = int_column()
+    messages: int = int_column()
+    first_seq: int = int_column()
+    last_seq: int = int_column()
+    newest_seq: int = int_column()
+    earliest_at: int = int_column()
+    latest_at: int = int_column()
+    policy: str = text_column()
+    level: int = int_column()
+    degraded: int = int_column()
+    usage: str = text_column()
+    span_key: bytes = bytes_column()
+    created_at: int = int_column()
+    text: str = text_column()
+    note: str = text_column()
 
 
-class SummaryMessageRow(_Base, table=True):
+class SummaryMessageRow(Base, table=True):
     """The messages right under a summary, in order; ``source_thread`` is where each is stored."""
 
     __tablename__ = "lossless_summary_message"
     __table_args__ = (
-        _to("summary", _TO_THREAD, ("summary_id", "id")),
-        _to("message", ("source_thread", "thread_id"), ("seq", "seq")),
+        references("summary", TO_THREAD, ("summary_id", "id")),
+        references("message", ("source_thread", "thread_id"), ("seq", "seq")),
         Index("lossless_summary_message_seq", "namespace", "thread_id", "seq", "summary_id"),
-        _KEYED,
+        KEYED,
     )
 
-    namespace: str = _key()
-    thread_id: str = _key()
-    summary_id: str = _key()
-    ordinal: int = Field(sa_type=_Big, primary_key=True)
-    source_thread: str = _text()
-    seq: int = _int()
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    summary_id: str = key_column()
+    ordinal: int = Field(sa_type=BIG, primary_key=True)
+    source_thread: str = text_column()
+    seq: int = int_column()
 
 
-class SummaryChildRow(_Base, table=True):
+class SummaryChildRow(Base, table=True):
     """The summaries right under a condensed one, in order; ``source_thread`` is where each is stored."""
 
     __tablename__ = "lossless_summary_child"
     __table_args__ = (
-        _to("summary", _TO_THREAD, ("summary_id", "id")),
-        _to("summary", ("source_thread", "thread_id"), ("child_id", "id")),
+        references("summary", TO_THREAD, ("summary_id", "id")),
+        references("summary", ("source_thread", "thread_id"), ("child_id", "id")),
         Index("lossless_summary_child_child", "namespace", "thread_id", "child_id", "summary_id"),
-        _KEYED,
+        KEYED,
     )
 
-    namespace: str = _key()
-    thread_id: str = _key()
-    summary_id: str = _key()
-    ordinal: int = Field(sa_type=_Big, primary_key=True)
-    source_thread: str = _text()
-    child_id: str = _text()
-
-
-class SpendRow(_Base, table=True):
-    """What calls to summarizers took in a slot of time, for a thread. Operational: limits are counted with it, nothing else.
-
-    ``cost`` is in millionths of a US dollar. The row of slot -1 and no thread is what writers wait for each other at.
-    """
-
-    __tablename__ = "lossless_spend"
-    __table_args__ = (Index("lossless_spend_slot", "namespace", "slot"), _KEYED)
-
-    namespace: str = _key()
-    thread_id: str = _key()
-    slot: int = Field(sa_type=_Big, primary_key=True)
-    calls: int = _int()
-    input_tokens: int = _int()
-    cached_tokens: int = _int()
-    output_tokens: int = _int()
-    cost: int = _int()
-    unpriced: int = _int()
-
-
-class LeaseRow(_Base, table=True):
-    """Who does a piece of work on a thread now, and until when (``lossless.store.leases``). Operational."""
-
-    __tablename__ = "lossless_lease"
-    __table_args__ = (_KEYED,)
-
-    namespace: str = _key()
-    thread_id: str = _key()
-    work: str = _key()
-    holder: str = _text()
-    until: int = _int()
-
-
-class CorrectionRow(_Base, table=True):
-    """A message in which a person corrects something. ``meant``: a JSON list of the seqs that it is about. Operational."""
-
-    __tablename__ = "lossless_correction"
-    __table_args__ = (_KEYED,)
-
-    namespace: str = _key()
-    thread_id: str = _key()
-    seq: int = Field(sa_type=_Big, primary_key=True)
-    meant: str = _text()
-
-
-class CalibrationRow(_Base, table=True):
-    """How many tokens a model's provider reported for contexts that were counted as ``counted``. Operational."""
-
-    __tablename__ = "lossless_calibration"
-    __table_args__ = (_KEYED,)
-
-    namespace: str = _key()
-    model: str = _key()
-    counted: int = _int()
-    reported: int = _int()
-
-
-class SearchDocRow(_Base, table=True):
-    """Which message a document of the search index is; derivable, made again by a repair.
-
-    On PostgreSQL the tokens stand beside it, on SQLite in an FTS5 table.
-    """
-
-    __tablename__ = "lossless_search_doc"
-    __table_args__ = (Index("lossless_search_doc_message", "namespace", "thread_id", "seq", unique=True), _STRICT)
-
-    docid: int | None = Field(default=None, sa_type=_Big, primary_key=True)
-    namespace: str = _text()
-    thread_id: str = _text()
-    seq: int = _int()
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    summary_id: str = key_column()
+    ordinal: int = Field(sa_type=BIG, primary_key=True)
+    source_thread: str = text_column()
+    child_id: str = text_column()

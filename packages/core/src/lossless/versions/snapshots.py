@@ -39,7 +39,7 @@ class Snapshot:
     """A frozen head.
 
     Attributes:
-        id: derived from thread, name and view.
+        id: derived from thread and name.
         name: unique in its thread.
         seq: the last message in it; 0 for none.
         tokens: of its view, as rendered.
@@ -88,7 +88,7 @@ def take_snapshot(
         "namespace": key.namespace,
         "thread_id": key.thread_id,
         "name": name,
-        "id": _snapshot_id(connection, key, name, head.view),
+        "id": _snapshot_id(connection, key, name),
         "description": description,
         "tags": json.dumps(list(tags)),
         "view": head.view,
@@ -153,9 +153,9 @@ def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _snapshot_id(connection: Connection, key: ThreadKey, name: str, view: bytes) -> str:
+def _snapshot_id(connection: Connection, key: ThreadKey, name: str) -> str:
     secret = name_secret(connection, key.namespace)
-    named = "\0".join([key.namespace, key.thread_id, name]).encode() + view
+    named = "\0".join([key.namespace, key.thread_id, name]).encode()
     digest = hashlib.sha256(named).digest() if secret is None else hmac.digest(secret, named, "sha256")
     return "snap_" + digest.hex()[:16]
 

@@ -7,23 +7,13 @@ Revises:
 import sqlalchemy as sa
 from alembic import op
 
+from lossless.store.migrations.columns import bytes_column, int_column, text_column
+from lossless.store.migrations.guards import finish_on_postgres, finish_on_sqlite
+
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
-
-APPEND_ONLY = (
-    "namespace",
-    "thread",
-    "blob",
-    "message",
-    "node",
-    "head_log",
-    "snapshot",
-    "summary",
-    "summary_message",
-    "summary_child",
-)
 
 
 def upgrade() -> None:
@@ -35,79 +25,52 @@ def upgrade() -> None:
     _create_lineage()
     _create_spending()
     _create_operations()
+    _create_erasures()
     _create_search()
     if op.get_bind().dialect.name == "postgresql":
-        _finish_on_postgres()
+        finish_on_postgres()
     else:
-        _finish_on_sqlite()
-
-
-def _finish_on_sqlite() -> None:
-    for table in APPEND_ONLY:
-        for verb in ("UPDATE", "DELETE"):
-            op.execute(
-                f"CREATE TRIGGER lossless_{table}_no_{verb.lower()} BEFORE {verb} ON lossless_{table} "
-                f"BEGIN SELECT RAISE(ABORT, 'lossless_{table} is append-only'); END"
-            )
-    op.execute("CREATE VIRTUAL TABLE lossless_search USING fts5(body, scope, content='', detail=full, tokenize='ascii')")
-
-
-def _finish_on_postgres() -> None:
-    """As on SQLite; and the table in which each connection names its newest write (see ``store/postgres.py``)."""
-    op.execute(
-        "CREATE FUNCTION lossless_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ "
-        "BEGIN RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'; END $$"
-    )
-    for table in APPEND_ONLY:
-        for verb in ("UPDATE", "DELETE", "TRUNCATE"):
-            each = "STATEMENT" if verb == "TRUNCATE" else "ROW"
-            op.execute(
-                f"CREATE TRIGGER lossless_{table}_no_{verb.lower()} BEFORE {verb} ON lossless_{table} "
-                f"FOR EACH {each} EXECUTE FUNCTION lossless_append_only()"
-            )
-    op.execute("ALTER TABLE lossless_search_doc ADD COLUMN held smallint NOT NULL, ADD COLUMN tokens tsvector NOT NULL")
-    op.execute("CREATE INDEX lossless_search_tokens ON lossless_search_doc USING gin (tokens)")
-    op.execute("CREATE TABLE lossless_writer (id text PRIMARY KEY, operation text NOT NULL, at bigint NOT NULL)")
+        finish_on_sqlite()
 
 
 def _create_content() -> None:
     """Namespaces, blobs, nodes of persistent vectors, and threads."""
     op.create_table(
         "lossless_namespace",
-        _text("namespace"),
-        _bytes("secret"),
-        _text("sealed_by", nullable=True),
+        text_column("namespace"),
+        bytes_column("secret"),
+        text_column("sealed_by", nullable=True),
         sa.PrimaryKeyConstraint("namespace"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
     op.create_table(
         "lossless_blob",
-        _text("namespace"),
-        _bytes("digest"),
-        _int("size"),
-        _text("codec"),
-        _bytes("data"),
+        text_column("namespace"),
+        bytes_column("digest"),
+        int_column("size"),
+        text_column("codec"),
+        bytes_column("data"),
         sa.PrimaryKeyConstraint("namespace", "digest"),
         sqlite_strict=True,
     )
     op.create_table(
         "lossless_node",
-        _text("namespace"),
-        _bytes("digest"),
-        _bytes("data"),
+        text_column("namespace"),
+        bytes_column("digest"),
+        bytes_column("data"),
         sa.PrimaryKeyConstraint("namespace", "digest"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
     op.create_table(
         "lossless_thread",
-        _text("namespace"),
-        _text("thread_id"),
-        _text("format"),
-        _text("parent", nullable=True),
-        _int("cut"),
-        _int("created_at"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        text_column("format"),
+        text_column("parent", nullable=True),
+        int_column("cut"),
+        int_column("created_at"),
         sa.ForeignKeyConstraint(["namespace", "parent"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id"),
         sqlite_strict=True,
@@ -119,26 +82,25 @@ def _create_messages() -> None:
     """Messages, and the indexes that decisions are read from."""
     op.create_table(
         "lossless_message",
-        _text("namespace"),
-        _text("thread_id"),
-        _int("seq"),
-        _text("id"),
-        _text("role"),
-        _text("format"),
-        _bytes("digest", nullable=True),
-        _bytes("salt", nullable=True),
-        _bytes("commitment"),
-        _bytes("chain"),
-        _int("tokens"),
-        _int("exact"),
-        _int("total_tokens"),
-        _int("unit"),
-        _int("place"),
-        _int("revises", nullable=True),
-        _int("request"),
-        _int("injected"),
-        _int("created_at"),
-        sa.ForeignKeyConstraint(["namespace", "digest"], ["lossless_blob.namespace", "lossless_blob.digest"]),
+        text_column("namespace"),
+        text_column("thread_id"),
+        int_column("seq"),
+        text_column("id"),
+        text_column("role"),
+        text_column("format"),
+        bytes_column("digest", nullable=True),
+        bytes_column("salt", nullable=True),
+        bytes_column("commitment"),
+        bytes_column("chain"),
+        int_column("tokens"),
+        int_column("exact"),
+        int_column("total_tokens"),
+        int_column("unit"),
+        int_column("place"),
+        int_column("revises", nullable=True),
+        int_column("request"),
+        int_column("injected"),
+        int_column("created_at"),
         sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id", "seq"),
         sqlite_strict=True,
@@ -175,16 +137,16 @@ def _create_heads() -> None:
     """Heads, the log of their moves, and snapshots."""
     op.create_table(
         "lossless_head",
-        _text("namespace"),
-        _text("thread_id"),
-        _bytes("view"),
-        _int("generation"),
-        _int("next_seq"),
-        _int("total_tokens"),
-        _bytes("chain"),
-        _text("open_calls"),
-        _int("lookalike_ids"),
-        _int("updated_at"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        bytes_column("view"),
+        int_column("generation"),
+        int_column("next_seq"),
+        int_column("total_tokens"),
+        bytes_column("chain"),
+        text_column("open_calls"),
+        int_column("lookalike_ids"),
+        int_column("updated_at"),
         sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.ForeignKeyConstraint(["namespace", "view"], ["lossless_node.namespace", "lossless_node.digest"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id"),
@@ -193,15 +155,15 @@ def _create_heads() -> None:
     )
     op.create_table(
         "lossless_head_log",
-        _text("namespace"),
-        _text("thread_id"),
-        _int("generation"),
-        _bytes("view"),
-        _int("next_seq"),
-        _text("why"),
-        _int("by_hand"),
-        _int("undoes", nullable=True),
-        _int("at"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        int_column("generation"),
+        bytes_column("view"),
+        int_column("next_seq"),
+        text_column("why"),
+        int_column("by_hand"),
+        int_column("undoes", nullable=True),
+        int_column("at"),
         sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.ForeignKeyConstraint(["namespace", "view"], ["lossless_node.namespace", "lossless_node.digest"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id", "generation"),
@@ -210,53 +172,55 @@ def _create_heads() -> None:
     )
     op.create_table(
         "lossless_snapshot",
-        _text("namespace"),
-        _text("thread_id"),
-        _text("name"),
-        _text("id"),
-        _text("description"),
-        _text("tags"),
-        _bytes("view"),
-        _int("seq"),
-        _int("tokens"),
-        _text("parent", nullable=True),
-        _int("created_at"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        text_column("name"),
+        text_column("id"),
+        text_column("description"),
+        text_column("tags"),
+        bytes_column("view"),
+        int_column("seq"),
+        int_column("tokens"),
+        text_column("parent", nullable=True),
+        int_column("created_at"),
         sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.ForeignKeyConstraint(["namespace", "view"], ["lossless_node.namespace", "lossless_node.digest"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id", "name"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
+    op.create_index("lossless_head_log_view", "lossless_head_log", ["namespace", "view"], unique=False)
+    op.create_index("lossless_snapshot_view", "lossless_snapshot", ["namespace", "view"], unique=False)
 
 
 def _create_summaries() -> None:
     """Summaries."""
     op.create_table(
         "lossless_summary",
-        _text("namespace"),
-        _text("thread_id"),
-        _text("id"),
-        _text("kind"),
-        _int("depth"),
-        _int("kept"),
-        _int("total"),
-        _text("regime"),
-        _int("tokens"),
-        _int("source_tokens"),
-        _int("messages"),
-        _int("first_seq"),
-        _int("last_seq"),
-        _int("newest_seq"),
-        _int("earliest_at"),
-        _int("latest_at"),
-        _text("policy"),
-        _int("level"),
-        _int("degraded"),
-        _text("usage"),
-        _bytes("span_key"),
-        _int("created_at"),
-        _text("text"),
-        _text("note"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        text_column("id"),
+        text_column("kind"),
+        int_column("depth"),
+        int_column("kept"),
+        int_column("total"),
+        text_column("regime"),
+        int_column("tokens"),
+        int_column("source_tokens"),
+        int_column("messages"),
+        int_column("first_seq"),
+        int_column("last_seq"),
+        int_column("newest_seq"),
+        int_column("earliest_at"),
+        int_column("latest_at"),
+        text_column("policy"),
+        int_column("level"),
+        int_column("degraded"),
+        text_column("usage"),
+        bytes_column("span_key"),
+        int_column("created_at"),
+        text_column("text"),
+        text_column("note"),
         sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id", "id"),
         sqlite_strict=True,
@@ -269,12 +233,12 @@ def _create_lineage() -> None:
     """What summaries were made from."""
     op.create_table(
         "lossless_summary_child",
-        _text("namespace"),
-        _text("thread_id"),
-        _text("summary_id"),
-        _int("ordinal"),
-        _text("source_thread"),
-        _text("child_id"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        text_column("summary_id"),
+        int_column("ordinal"),
+        text_column("source_thread"),
+        text_column("child_id"),
         sa.ForeignKeyConstraint(
             ["namespace", "source_thread", "child_id"],
             ["lossless_summary.namespace", "lossless_summary.thread_id", "lossless_summary.id"],
@@ -295,12 +259,12 @@ def _create_lineage() -> None:
     )
     op.create_table(
         "lossless_summary_message",
-        _text("namespace"),
-        _text("thread_id"),
-        _text("summary_id"),
-        _int("ordinal"),
-        _text("source_thread"),
-        _int("seq"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        text_column("summary_id"),
+        int_column("ordinal"),
+        text_column("source_thread"),
+        int_column("seq"),
         sa.ForeignKeyConstraint(
             ["namespace", "source_thread", "seq"],
             ["lossless_message.namespace", "lossless_message.thread_id", "lossless_message.seq"],
@@ -322,15 +286,15 @@ def _create_spending() -> None:
     """What calls to summarizers took."""
     op.create_table(
         "lossless_spend",
-        _text("namespace"),
-        _text("thread_id"),
-        _int("slot"),
-        _int("calls"),
-        _int("input_tokens"),
-        _int("cached_tokens"),
-        _int("output_tokens"),
-        _int("cost"),
-        _int("unpriced"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        int_column("slot"),
+        int_column("calls"),
+        int_column("input_tokens"),
+        int_column("cached_tokens"),
+        int_column("output_tokens"),
+        int_column("cost"),
+        int_column("unpriced"),
         sa.PrimaryKeyConstraint("namespace", "thread_id", "slot"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
@@ -342,32 +306,75 @@ def _create_operations() -> None:
     """Leases, corrections, and how well tokens are counted."""
     op.create_table(
         "lossless_lease",
-        _text("namespace"),
-        _text("thread_id"),
-        _text("work"),
-        _text("holder"),
-        _int("until"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        text_column("work"),
+        text_column("holder"),
+        int_column("until"),
         sa.PrimaryKeyConstraint("namespace", "thread_id", "work"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
     op.create_table(
         "lossless_correction",
-        _text("namespace"),
-        _text("thread_id"),
-        _int("seq"),
-        _text("meant"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        int_column("seq"),
+        text_column("meant"),
         sa.PrimaryKeyConstraint("namespace", "thread_id", "seq"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
     op.create_table(
         "lossless_calibration",
-        _text("namespace"),
-        _text("model"),
-        _int("counted"),
-        _int("reported"),
+        text_column("namespace"),
+        text_column("model"),
+        int_column("counted"),
+        int_column("reported"),
         sa.PrimaryKeyConstraint("namespace", "model"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+
+
+def _create_erasures() -> None:
+    """What was removed from the store, and what is left of erased messages."""
+    op.create_table(
+        "lossless_erasure",
+        text_column("namespace"),
+        int_column("number"),
+        text_column("kind"),
+        text_column("thread_id", nullable=True),
+        text_column("who"),
+        text_column("reason"),
+        int_column("rows"),
+        int_column("open"),
+        int_column("at"),
+        int_column("purged_at", nullable=True),
+        sa.PrimaryKeyConstraint("namespace", "number"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    op.create_index(
+        "lossless_erasure_pending",
+        "lossless_erasure",
+        ["namespace"],
+        unique=False,
+        sqlite_where=sa.text("purged_at IS NULL"),
+        postgresql_where=sa.text("purged_at IS NULL"),
+    )
+    op.create_table(
+        "lossless_tombstone",
+        text_column("namespace"),
+        text_column("thread_id"),
+        int_column("seq"),
+        text_column("id"),
+        bytes_column("hash"),
+        text_column("reason"),
+        int_column("erased_at"),
+        int_column("number"),
+        sa.ForeignKeyConstraint(["namespace", "number"], ["lossless_erasure.namespace", "lossless_erasure.number"]),
+        sa.PrimaryKeyConstraint("namespace", "thread_id", "seq"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
@@ -377,23 +384,11 @@ def _create_search() -> None:
     """Which message a document of the search index is."""
     op.create_table(
         "lossless_search_doc",
-        _int("docid"),
-        _text("namespace"),
-        _text("thread_id"),
-        _int("seq"),
+        int_column("docid"),
+        text_column("namespace"),
+        text_column("thread_id"),
+        int_column("seq"),
         sa.PrimaryKeyConstraint("docid"),
         sqlite_strict=True,
     )
     op.create_index("lossless_search_doc_message", "lossless_search_doc", ["namespace", "thread_id", "seq"], unique=True)
-
-
-def _text(name: str, *, nullable: bool = False) -> sa.Column[str]:
-    return sa.Column(name, sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), nullable=nullable)
-
-
-def _int(name: str, *, nullable: bool = False) -> sa.Column[int]:
-    return sa.Column(name, sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=nullable)
-
-
-def _bytes(name: str, *, nullable: bool = False) -> sa.Column[bytes]:
-    return sa.Column(name, sa.LargeBinary(), nullable=nullable)

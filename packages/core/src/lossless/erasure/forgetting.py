@@ -1,0 +1,122 @@
+"""Forgetting: a message's row comes to hold a placeholder, its search tokens go, and a tombstone is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, null, select, update
+
+from lossless.erasure.family import Target, chunked
+from lossless.errors import LosslessError
+from lossless.messages import Format, encode, erased_payload, read_erased, searchable
+from lossless.messages.parts import Part
+from lossless.messages.payload import decode
+from lossless.store.analyzer import analyze
+from lossless.store.blobs import payload_of, stored_blob
+from lossless.store.digests import blob_digest
+from lossless.store.erasures import OpenErasure
+from lossless.store.index import index_of
+from lossless.store.keys import ThreadKey
+from lossless.store.namespaces import read_secret
+from lossless.store.prepared import Prepared
+from lossless.store.statements import insert_new
+from lossless.store.tables import BlobRow, MessageRow, TombstoneRow
+from lossless.store.vault import vault_of
+
+__all__ = ["forget"]
+
+_MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
+_BLOB = BlobRow.__table__  # type: ignore[attr-defined]
+_TOMBSTONE = TombstoneRow.__table__  # type: ignore[attr-defined]
+
+
+def forget(
+    connection: Connection,
+    namespace: str,
+    targets: Collection[Target],
+    formats: Callable[[], Mapping[str, Format]],
+    erasure: OpenErasure,
+    *,
+    reason: str,
+    now: int,
+) -> set[bytes]:
+    """Put placeholders in the place of messages, but for those that are erased already; give the digests of what they held."""
+    secret = read_secret(connection, namespace) or b""
+    freed: set[bytes] = set()
+    by_thread: dict[str, list[int]] = {}
+    for target in sorted(targets):
+        by_thread.setdefault(target.thread_id, []).append(target.seq)
+    for thread_id, seqs in by_thread.items():
+        key = ThreadKey(namespace, thread_id)
+        for chunk in chunked(seqs):
+            for row in _rows(connection, key, chunk):
+                _forget_one(connection, key, row, _parts(connection, key, row, formats()), secret)
+                _bury(connection, key, row, erasure.number, reason, now)
+                erasure.rows += 1
+                freed.add(bytes(row.digest))
+    return freed
+
+
+def _forget_one(connection: Connection, key: ThreadKey, row: Any, parts: tuple[Part, ...] | None, secret: bytes) -> None:
+    payload = erased_payload(row.role, parts or ())
+    data = encode(payload)
+    digest = blob_digest(secret, data)
+    _INSERT_BLOB.run(connection, stored_blob(vault_of(connection), key.namespace, digest, data))
+    _EMPTY.run(connection, {"key_namespace": key.namespace, "key_thread": key.thread_id, "key_seq": row.seq, "to": digest})
+    if parts is not None:
+        before, after = (" ".join(analyze(searchable(each))) for each in (parts, read_erased(payload)))
+        index_of(connection).replace(connection, key, row.seq, before, after)
+
+
+def _bury(connection: Connection, key: ThreadKey, row: Any, number: int, reason: str, now: int) -> None:
+    connection.execute(
+        insert(_TOMBSTONE),
+        {
+            "namespace": key.namespace,
+            "thread_id": key.thread_id,
+            "seq": row.seq,
+            "id": row.id,
+            "hash": row.commitment,
+            "reason": reason,
+            "erased_at": now,
+            "number": number,
+        },
+    )
+
+
+def _parts(connection: Connection, key: ThreadKey, row: Any, formats: Mapping[str, Format]) -> tuple[Part, ...] | None:
+    """Read what a message said, for its call ids and its search tokens; None if that can't be done, since it is damaged."""
+    reader = formats.get(row.format)
+    if row.data is None or reader is None:
+        return None
+    try:
+        return tuple(reader.read(decode(payload_of(vault_of(connection), key.namespace, row))))
+    except LosslessError:
+        return None
+
+
+def _rows(connection: Connection, key: ThreadKey, seqs: list[int]) -> list[Any]:
+    statement = (
+        select(_MESSAGE, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data)
+        .join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest), isouter=True)
+        .where(
+            _MESSAGE.c.namespace == key.namespace,
+            _MESSAGE.c.thread_id == key.thread_id,
+            _MESSAGE.c.seq.in_(seqs),
+            _MESSAGE.c.salt.is_not(None),
+        )
+    )
+    return list(connection.execute(statement))
+
+
+_INSERT_BLOB = Prepared(insert_new(_BLOB))
+_EMPTY = Prepared(
+    update(_MESSAGE)
+    .where(
+        _MESSAGE.c.namespace == bindparam("key_namespace"),
+        _MESSAGE.c.thread_id == bindparam("key_thread"),
+        _MESSAGE.c.seq == bindparam("key_seq"),
+    )
+    .values(digest=bindparam("to"), salt=null())
+)

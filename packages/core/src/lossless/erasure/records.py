@@ -1,0 +1,31 @@
+"""Records: the removals of a namespace, who asked for them, why and when."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select
+
+from lossless.erasure.model import Removal
+from lossless.store.tables import ErasureRow
+from lossless.store.times import from_stored
+
+__all__ = ["list_removals"]
+
+_ERASURE = ErasureRow.__table__  # type: ignore[attr-defined]
+
+
+def list_removals(connection: Connection, namespace: str, *, limit: int | None = None) -> list[Removal]:
+    """Give the removals of a namespace, newest first."""
+    statement = select(_ERASURE).where(_ERASURE.c.namespace == namespace).order_by(_ERASURE.c.number.desc()).limit(limit)
+    return [
+        Removal(
+            number=row.number,
+            kind=row.kind,
+            thread_id=row.thread_id,
+            who=row.who,
+            reason=row.reason,
+            rows=row.rows,
+            at=from_stored(row.at),
+            purged_at=None if row.purged_at is None else from_stored(row.purged_at),
+        )
+        for row in connection.execute(statement)
+    ]

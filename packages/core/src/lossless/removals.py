@@ -1,0 +1,144 @@
+"""What an engine can remove: messages for good, threads from lists and views, rows that nothing refers to any more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from lossless.erasure.erasing import Eraser, who_am_i
+from lossless.erasure.model import Erasure, Removal
+from lossless.erasure.records import list_removals
+from lossless.errors import LosslessError
+from lossless.hooks import Plugins
+from lossless.store import times
+from lossless.store.erasures import Tombstone, is_pending, mark_purged, note_epoch, read_epoch, tombstones
+from lossless.store.keys import ThreadKey
+from lossless.twins import async_twin
+
+if TYPE_CHECKING:
+    from lossless.context.builder import ContextBuilder
+    from lossless.dag.editing import Remake
+    from lossless.dag.view import ViewStore
+    from lossless.store.connection import Database
+    from lossless.store.read import MessageReader
+
+__all__ = ["Removals"]
+
+_log = logging.getLogger("lossless")
+
+
+class Removals:
+    """The part of an engine that removes."""
+
+    namespace: str
+    database: Database
+    views: ViewStore
+    reader: MessageReader
+    builder: ContextBuilder
+    plugins: Plugins
+    remaker: Callable[[ThreadKey], Remake]
+    key_of: Callable[[str], ThreadKey]
+    _epoch: int
+    _purge_owed: bool
+
+    def erase(
+        self,
+        thread_id: str,
+        message_ids: str | Sequence[str] | None = None,
+        reason: str = "requested",
+        *,
+        by: str | None = None,
+        purge: bool = True,
+    ) -> Erasure:
+        """Erase messages for good: in every thread, view, snapshot, summary and index entry that has something of them.
+
+        An independent message that says the same stays. Tool calls and their results keep their ids, so that contexts stay
+        valid. Copies elsewhere, backups above all, are out of reach.
+
+        Args:
+            thread_id: the thread.
+            message_ids: of its messages; None: all of them, those that it has from the thread it was branched from among them.
+            reason: recorded with the erasure, and in each tombstone.
+            by: who asked for it; None: the user that this process runs as.
+            purge: whether the bytes are removed from the files at once; otherwise when the engine is closed, or by ``purge()``.
+
+        Returns:
+            A tombstone for each message, and what is left to do in the files.
+
+        Raises:
+            NotFoundError: the thread or one of the messages is not there; then nothing is erased.
+        """
+        ids = [message_ids] if isinstance(message_ids, str) else message_ids
+        who = who_am_i() if by is None else by
+        eraser = Eraser(views=self.views, formats=lambda: self.plugins.formats, remaker=self.remaker)
+
+        def job(connection: Connection) -> tuple[list[Tombstone], tuple[str, ...]]:
+            return eraser.erase(connection, self.namespace, thread_id, ids, reason=reason, who=who, now=times.now())
+
+        left, threads = self.database.write(job)
+        self._forget()
+        self._purge_owed = True
+        pending = self.purge(at_any_size=False) if purge else ("the bytes are removed from the files when the engine is closed",)
+        self.plugins.event("erased", thread_id=thread_id, messages=len(left), threads=list(threads), pending=list(pending))
+        return Erasure(tombstones=tuple(left), threads=threads, pending=pending)
+
+    def purge(self, *, at_any_size: bool = True) -> tuple[str, ...]:
+        """Remove from the files of the database what removed rows left in them; writers wait meanwhile.
+
+        Args:
+            at_any_size: otherwise a large database is left for later.
+
+        Returns:
+            What is left to do, in words; empty when nothing is.
+        """
+        with self.database.read() as connection:
+            epoch = read_epoch(connection, self.namespace)
+            pending = is_pending(connection, self.namespace)
+        if not pending:
+            self._purge_owed = False
+            return ()
+        left = self.database.purge(at_any_size=at_any_size)
+        if not left:
+            now = times.now()
+            self.database.write(lambda connection: mark_purged(connection, self.namespace, up_to=epoch, now=now))
+            self._purge_owed = False
+        return left
+
+    def tombstones(self, thread_id: str) -> list[Tombstone]:
+        """Give what is left of a thread's erased messages, in storage order."""
+        with self.database.read() as connection:
+            return tombstones(connection, self.key_of(thread_id))
+
+    def removals(self, limit: int | None = None) -> list[Removal]:
+        """Give the record of removals, newest first: who removed what, why and when, and whether it is gone from the files."""
+        with self.database.read() as connection:
+            return list_removals(connection, self.namespace, limit=limit)
+
+    aerase = async_twin(erase)
+    apurge = async_twin(purge)
+    atombstones = async_twin(tombstones)
+    aremovals = async_twin(removals)
+
+    def _note_epoch(self, connection: Connection) -> None:
+        """Begin to read: what was read before a removal is used no longer."""
+        if note_epoch(connection, self.namespace) > self._epoch:
+            self._epoch = note_epoch(connection, self.namespace)
+            self._forget()
+
+    def _forget(self) -> None:
+        self.reader.forget()
+        self.builder.forget()
+
+    def _pay_purge(self) -> None:
+        """Purge what is owed before the database is closed; what can't be done stays recorded as pending."""
+        if not self._purge_owed:
+            return
+        try:
+            left = self.purge()
+        except LosslessError as error:
+            left = (str(error),)
+        for what in left:
+            _log.warning("purge pending namespace=%s what=%s", self.namespace, what)
