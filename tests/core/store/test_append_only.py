@@ -102,7 +102,7 @@ def test_an_open_removal_allows_what_it_is_for_and_in_its_namespace_only(databas
                 database.execute(f"DELETE FROM {table}")
         else:
             assert database.execute(f"DELETE FROM {table}").rowcount > 0
-    for table, column in (("message", "role"), ("message", "commitment"), ("head_log", "why"), ("snapshot", "name")):
+    for table, column in (("message", "role"), ("message", "id"), ("head_log", "why"), ("snapshot", "name")):
         if kind == "erase":
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 database.execute(f"UPDATE lossless_{table} SET {column} = 'x'")
