@@ -28,7 +28,7 @@ def plan(database: Database, statement: Prepared) -> str:
         compiled = statement._for(connection)
         driver = connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
-        rows = driver.execute(f"EXPLAIN QUERY PLAN {compiled.sql}", [1] * len(compiled.order or ())).fetchall()
+        rows = driver.execute(f"EXPLAIN QUERY PLAN {compiled.sql}", [1] * compiled.sql.count("?")).fetchall()
     return "; ".join(str(row[3]) for row in rows)
 
 
