@@ -17,7 +17,7 @@ from lossless.compaction.guard import Guard, SpendLimit
 from lossless.compaction.model import CompactionResult
 from lossless.compaction.worker import Worker
 from lossless.compaction.writing import SummaryWriter
-from lossless.context.budget import Budget, Limits
+from lossless.context.budget import Budget, Limits, budget_for
 from lossless.context.builder import ContextBuilder
 from lossless.context.entries import SummaryCache
 from lossless.context.rendering import is_engines_own
@@ -50,7 +50,7 @@ from lossless.store.search import Hit, Mode, chosen_mode, search
 from lossless.summarizers.breaker import BreakerRules
 from lossless.summarizers.calling import SummarizerCaller
 from lossless.thread import Thread
-from lossless.tokens import find_model, margin_for
+from lossless.tokens import margin_for
 from lossless.twins import async_twin
 
 __all__ = ["DEFAULT_URL", "Engine"]
@@ -116,7 +116,7 @@ class Engine(Removals):
         self.plugins = Plugins(plugins, load=load_plugins, builtins=(Builtins(),))
         self.counter = self.plugins.token_counter(model)
         self.margin = margin_for(model, self.counter)
-        self.budget = self._budget(window, model, budget)
+        self.budget = budget_for(window, model, budget, self.plugins.models)
         self.background = background
         self.summarizer = summarizer
         policies = self.plugins.policies(self.counter)
@@ -376,21 +376,6 @@ class Engine(Removals):
                 view = self.views.load(connection, self.namespace, head.view)
                 covers.update({(thread_id, seq): id for seq, id in covering(connection, key, view, seqs).items()})
         return [replace(hit, summary_id=covers.get((hit.thread_id, hit.seq))) for hit in hits]
-
-    def _budget(self, window: int | None, model: str | None, budget: Budget | None) -> Budget | None:
-        if budget is not None:
-            if window is not None:
-                raise ConfigError("window and budget contradict each other", hint="give the window inside the Budget")
-            return budget
-        if window is not None:
-            return Budget(window=window)
-        if model is None:
-            return None
-        found = find_model(model, self.plugins.models())
-        if found is None:
-            raise ConfigError(f"the model {model!r} is not known", hint="give window= as well, or a lossless_models plugin")
-        unusable = found.window - (found.max_input or found.window)
-        return Budget(window=found.window, reserve=max(unusable, Budget.usual_reserve(found.window)))
 
     def _policy(self, policy: str | Policy) -> Policy:
         if not isinstance(policy, str):

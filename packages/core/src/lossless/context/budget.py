@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lossless.errors import ConfigError
+from lossless.tokens import ModelInfo, find_model
 
-__all__ = ["MAX_RESERVE", "MIN_CHUNK", "SOFT_SHARE", "TARGET_SHARE", "Budget", "Limits"]
+__all__ = ["MAX_RESERVE", "MIN_CHUNK", "SOFT_SHARE", "TARGET_SHARE", "Budget", "Limits", "budget_for"]
 
 MAX_RESERVE = 20_000
 """Tokens kept for the answer at the most; a quarter of the window if that is less (LCM reference implementation)."""
@@ -91,3 +93,26 @@ class Budget:
             tail=working // 4,
             chunk=max(MIN_CHUNK, min(20_000, working // 4)),
         )
+
+
+def budget_for(
+    window: int | None, model: str | None, budget: Budget | None, models: Callable[[], Sequence[ModelInfo]]
+) -> Budget | None:
+    """Give the budget that is meant by a window, a known model, or a budget; None if none of them is given.
+
+    Raises:
+        ConfigError: they contradict each other, or nobody knows the model.
+    """
+    if budget is not None:
+        if window is not None:
+            raise ConfigError("window and budget contradict each other", hint="give the window inside the Budget")
+        return budget
+    if window is not None:
+        return Budget(window=window)
+    if model is None:
+        return None
+    found = find_model(model, models())
+    if found is None:
+        raise ConfigError(f"the model {model!r} is not known", hint="give window= as well, or a lossless_models plugin")
+    unusable = found.window - (found.max_input or found.window)
+    return Budget(window=found.window, reserve=max(unusable, Budget.usual_reserve(found.window)))
