@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from lossless import Engine, Thread
+from lossless.store.sqlite import SqliteDatabase
 from lossless_children import message, opened
 from lossless_faults import Faults
 from lossless_scripts import Counting, honest
@@ -64,6 +67,44 @@ def test_below_soft_an_append_stores_and_does_nothing_else(tmp_path: Path, fault
         assert thread.wait(0)
         assert script.calls == 0
         assert [record.why for record in thread.views()] == ["created"]
+
+
+READS: dict[str, Callable[[Thread], object]] = {
+    "context": lambda thread: thread.context(),
+    "messages": lambda thread: thread.messages(),
+    "expand": lambda thread: thread.expand("m_1"),
+    "describe": lambda thread: thread.describe("m_1"),
+    "snapshots": lambda thread: thread.snapshots(),
+    "views": lambda thread: thread.views(),
+    "compact": lambda thread: thread.compact(),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_even_the_first_read_of_a_thread_takes_one_connection_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str
+) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    with opened(url, window=2_000) as engine:
+        engine.thread("t").append(message("m", 0))
+    held, most = 0, 0
+    real = SqliteDatabase.read
+
+    @contextmanager
+    def counted(self: SqliteDatabase) -> Iterator[Connection]:
+        nonlocal held, most
+        with real(self) as connection:
+            held += 1
+            most = max(most, held)
+            try:
+                yield connection
+            finally:
+                held -= 1
+
+    monkeypatch.setattr(SqliteDatabase, "read", counted)
+    with opened(url, window=2_000, background=False) as engine:
+        READS[read](engine.thread("t"))
+    assert most == 1
 
 
 def test_a_context_costs_no_model_call_and_writes_nothing(tmp_path: Path) -> None:

@@ -62,9 +62,9 @@ class Reading:
         Raises:
             NotFoundError: there is no such id in this thread.
         """
-        engine = self._engine
+        engine, key = self._engine, self._key
         with engine.database.read() as connection:
-            return expand(connection, self._key, engine.reader, id, sources_only=sources_only, offset=offset, limit=limit)
+            return expand(connection, key, engine.reader, id, sources_only=sources_only, offset=offset, limit=limit)
 
     @rereads
     def describe(self, id: str) -> dict[str, Any]:
@@ -76,24 +76,26 @@ class Reading:
         Raises:
             NotFoundError: there is no such id in this thread.
         """
-        engine = self._engine
+        engine, key = self._engine, self._key
         with engine.database.read() as connection:
-            snapshot = find_snapshot(connection, self._key, id)
+            snapshot = find_snapshot(connection, key, id)
             if snapshot is not None:
                 return describe_snapshot(snapshot)
-            return describe(connection, self._key, engine.reader, id)
+            return describe(connection, key, engine.reader, id)
 
     @rereads
     def snapshots(self) -> list[Snapshot]:
         """Give the thread's snapshots, the newest first."""
-        with self._engine.database.read() as connection:
-            return list_snapshots(connection, self._key)
+        engine, key = self._engine, self._key
+        with engine.database.read() as connection:
+            return list_snapshots(connection, key)
 
     @rereads
     def views(self, limit: int | None = None) -> list[ViewRecord]:
         """Give the views that the thread had, newest first: when and why each was swung in."""
-        with self._engine.database.read() as connection:
-            return view_records(connection, self._key, limit=limit)
+        engine, key = self._engine, self._key
+        with engine.database.read() as connection:
+            return view_records(connection, key, limit=limit)
 
     # The same, async
 

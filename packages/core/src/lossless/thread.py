@@ -216,14 +216,14 @@ class Thread(Reading):
             stop: where to end; exclusive.
             deleted: whether those that were deleted from the view or replaced are given too, marked.
         """
-        engine = self._engine
+        engine, key = self._engine, self._key
         with engine.database.read() as connection:
-            head = read_head(connection, self._key)
+            head = read_head(connection, key)
             if head is None:
                 return []
-            view = engine.views.load(connection, self._key.namespace, head.view)
+            view = engine.views.load(connection, key.namespace, head.view)
             first, last = max(1, start or 1), head.next_seq if stop is None else min(stop, head.next_seq)
-            found = engine.reader.in_place_order(connection, self._key, first, last)
+            found = engine.reader.in_place_order(connection, key, first, last)
         hidden = {seq for gone in view.hidden() for seq in gone}
         marked = [changed(message, deleted=True) if message.seq in hidden else message for message in found]
         return marked if deleted else [message for message in marked if not message.deleted]
@@ -256,10 +256,11 @@ class Thread(Reading):
         if versioned(format) not in engine.plugins.formats:
             raise ConfigError(f"the format {format!r} is not known", hint=f"one of {', '.join(sorted(engine.plugins.formats))}")
         rules = rules_for(format, profile)
+        key = self._key  # found out before: within, it would take a connection of its own
         with engine.database.read() as connection:
-            head = read_head(connection, self._key)
-            view = GENESIS if head is None else engine.views.load(connection, self._key.namespace, head.view)
-            return engine.builder.build(connection, self._key, head, view, limits=limits, profile=rules, format=versioned(format))
+            head = read_head(connection, key)
+            view = GENESIS if head is None else engine.views.load(connection, key.namespace, head.view)
+            return engine.builder.build(connection, key, head, view, limits=limits, profile=rules, format=versioned(format))
 
     # Compacting
 
@@ -347,8 +348,9 @@ class Thread(Reading):
             engine.compact(key, limits, budget.fresh_tail, _AT_ONCE)
 
     def _took_back_a_compaction(self) -> bool:
-        with self._engine.database.read() as connection:
-            newest = moves(connection, self._key, limit=1)
+        engine, key = self._engine, self._key
+        with engine.database.read() as connection:
+            newest = moves(connection, key, limit=1)
         return bool(newest) and newest[0].why == "undo compaction"
 
     def _require_budget(self) -> Budget:
@@ -358,6 +360,7 @@ class Thread(Reading):
         return budget.limits(self._engine.margin)
 
     def _must_exist(self) -> None:
-        with self._engine.database.read() as connection:
-            if read_head(connection, self._key) is None:
+        engine, key = self._engine, self._key
+        with engine.database.read() as connection:
+            if read_head(connection, key) is None:
                 raise no_thread(self.id)
