@@ -43,6 +43,17 @@ class Notes:
     def lossless_event(self, event: Mapping[str, Any]) -> None:
         self.events.append(str(event["name"]))
 
+    @lossless.hookimpl
+    def lossless_correction(self, message: lossless.Message, thread_id: str) -> None:
+        self.asked = [*getattr(self, "asked", []), (thread_id, message.text)]
+
+
+def test_every_request_is_shown_to_a_plugin_that_tells_corrections() -> None:
+    notes = Notes()
+    with opened("sqlite://", window=2_000, background=False, plugins=[notes]) as engine:
+        engine.thread("t").append([{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Gone."}])
+    assert notes.asked == [("t", "Go.")]
+
 
 def test_a_compaction_is_told_before_and_after() -> None:
     notes = Notes()

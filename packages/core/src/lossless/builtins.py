@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lossless.context.corrections import detect_correction
 from lossless.hooks import hookimpl
-from lossless.messages import AnthropicFormat, Format, LangChainFormat, LlamaIndexFormat, OpenAIFormat
+from lossless.messages import AnthropicFormat, Format, LangChainFormat, LlamaIndexFormat, Message, OpenAIFormat
 from lossless.policies import builtin_policies
 from lossless.policies.model import Policy
 from lossless.tokens import ModelInfo, TokenCounter, counter_for, known_models
@@ -14,7 +15,7 @@ __all__ = ["Builtins"]
 
 
 class Builtins:
-    """The built-in formats, policies, models and token counters."""
+    """The built-in formats, policies, models, token counters, and what tells corrections."""
 
     @hookimpl
     def lossless_formats(self) -> Sequence[Format]:
@@ -30,6 +31,11 @@ class Builtins:
     def lossless_models(self) -> Sequence[ModelInfo]:
         """Give the models whose windows their vendors document."""
         return known_models()
+
+    @hookimpl(trylast=True)
+    def lossless_correction(self, message: Message) -> bool:
+        """Tell a correction by its words: ``no, it was 42``, ``that is wrong``, ``42, not 40``."""
+        return detect_correction(message.text) is not None
 
     @hookimpl(trylast=True)
     def lossless_token_counter(self, model: str | None) -> TokenCounter:

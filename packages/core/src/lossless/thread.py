@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from lossless.compaction.compactor import Effort
 from lossless.compaction.control import decide_action
+from lossless.compaction.correcting import note_corrections
 from lossless.compaction.model import CompactionResult
 from lossless.context.budget import Budget, Limits
 from lossless.context.model import ActiveContext
@@ -22,6 +23,7 @@ from lossless.dag.view import GENESIS
 from lossless.errors import ConfigError
 from lossless.messages import Message, MessageRef, rules_for
 from lossless.reading import Reading
+from lossless.store.append import Draft
 from lossless.store.drafting import Given, listed, versioned
 from lossless.store.keys import checked_name
 from lossless.store.rereading import rereads
@@ -317,14 +319,23 @@ class Thread(Reading):
         remake = engine.remaker(key)
         now = engine.now()
         done = engine.database.write(lambda c: store(c, key, engine.views, drafts, remake, format=named, now=now))
+        self._after(drafts, done, compact)
+        return list(done.refs)
+
+    def _after(self, drafts: Sequence[Draft], done: Ingested, compact: bool) -> None:
+        """Do what an append calls for; the messages are stored, so it does not fail for what comes after it."""
+        engine = self._engine
+        try:
+            note_corrections(engine.database, engine.reader, engine.plugins, self._key, drafts, done)
+        except Exception:
+            _log.exception("corrections could not be noted thread=%s", self.id)
         budget = self._own_budget or engine.budget
         if compact and budget is not None:
             try:
                 self._control(done, budget)
-            except Exception as error:  # the messages are stored: their append must not fail for what comes after it
+            except Exception as error:
                 _log.exception("compaction failed thread=%s", self.id)
                 engine.plugins.event("compaction.failed", thread_id=self.id, error=str(error))
-        return list(done.refs)
 
     def _control(self, done: Ingested, budget: Budget) -> None:
         """Run the control loop after an append."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from lossless.context.budget import Limits
-from lossless.context.edits import after_edits
+from lossless.context.edits import Edited, after_edits
 from lossless.context.entries import SummaryCache
 from lossless.context.fitting import Chosen, everything, fit
 from lossless.context.model import ActiveContext
 from lossless.context.pieces import Piece, PieceCache, Scene
+from lossless.context.recalling import MOST_RECALLED, recall_piece
 from lossless.dag.heads import Head
 from lossless.dag.view import View
 from lossless.errors import ConfigError
@@ -79,9 +81,10 @@ class ContextBuilder:
         tokens = view.tokens(head.total_tokens if head is not None else 0)
         address = head.view if head is not None else b""
         if limits is None or tokens <= limits.hard:
-            context = self._rendered(scene, everything(scene), writer, profile, address, limits)
+            whole = everything(scene)
+            context = self._rendered(scene, whole, writer, profile, address, limits)
             if limits is None or context.tokens <= limits.hard:
-                return context
+                return self._with_recall(scene, whole, context, writer, profile, address, limits)
         room = limits.hard
         for _attempt in range(_ATTEMPTS):
             chosen = fit(scene, room, limits)
@@ -92,6 +95,29 @@ class ContextBuilder:
             shown = sum(item.tokens for item in context.items)
             room = min(room, shown) - (context.tokens - limits.hard)
         return context
+
+    def _with_recall(
+        self,
+        scene: Scene,
+        chosen: Chosen,
+        context: ActiveContext,
+        writer: Format,
+        profile: Profile,
+        address: bytes,
+        limits: Limits | None,
+    ) -> ActiveContext:
+        """Show the sources of what the newest request corrects just before it, if there is room for them."""
+        room = MOST_RECALLED if limits is None else min(limits.hard // 8, limits.hard - context.tokens)
+        found = recall_piece(scene, room)
+        if found is None:
+            return context
+        before, piece = found
+        place = next(n for n, shown in enumerate(chosen.pieces) if shown.item.id == before and shown.item.kind == "message")
+        start = chosen.edited.start
+        edited = Edited(start + 1 if start is not None and place <= start else start)
+        pieces = [*chosen.pieces[:place], piece, *chosen.pieces[place:]]
+        recalled = self._rendered(scene, replace(chosen, pieces=pieces, edited=edited), writer, profile, address, limits)
+        return context if limits is not None and recalled.tokens > limits.hard else recalled
 
     def _rendered(
         self, scene: Scene, chosen: Chosen, writer: Format, profile: Profile, address: bytes, limits: Limits | None

@@ -16,7 +16,8 @@ from lossless.dag.heads import swung_at
 from lossless.dag.placing import is_hidden
 from lossless.messages import Call, Message, Part, Reasoning, Repair, Result, Text, Turn, without_reasoning
 from lossless.messages.units import shape_of
-from lossless.store.read import facts_of, unit_members
+from lossless.store.corrections import corrections_between
+from lossless.store.read import facts_between, facts_of, unit_members
 from lossless.tokens.parts import count_parts
 
 __all__ = ["Edited", "after_edits"]
@@ -50,17 +51,32 @@ def _without_broken_reasoning(scene: Scene, pieces: Sequence[Piece], edited: Edi
         return list(pieces)
     until = None if edited.cut else swung_at(scene.connection, scene.key, scene.generation)
     kept = list(pieces[:start])
+    gone = _without_recall(scene, pieces)
     for piece in pieces[start:]:
-        written_since = until is not None and piece.item.first_seq >= until
+        seq = piece.item.first_seq
+        written_since = until is not None and seq >= until and not any(seq in turn for turn in gone)
         if written_since or not _reasons(piece.turn):
             kept.append(piece)
             continue
         repairs.append(Repair("reasoning", piece.turn.origin, "withheld: what stands before it was edited since"))
-        gone = [part for part in piece.turn.parts if isinstance(part, Reasoning)]
-        tokens = piece.item.tokens - count_parts(gone, scene.counter) + count_parts((), scene.counter)
+        reasoning = [part for part in piece.turn.parts if isinstance(part, Reasoning)]
+        tokens = piece.item.tokens - count_parts(reasoning, scene.counter) + count_parts((), scene.counter)
         turn = without_reasoning(piece.turn) or replace(piece.turn, parts=(), payload=None, shape=None)
         kept.append(Piece(replace(piece.item, tokens=tokens), turn, piece.mark))
     return kept
+
+
+def _without_recall(scene: Scene, pieces: Sequence[Piece]) -> list[range]:
+    """Give the turns that were made beside a recall that is shown no more."""
+    seqs = [piece.item.first_seq for piece in pieces if piece.item.kind == "message"]
+    noted = corrections_between(scene.connection, scene.key, min(seqs), max(seqs)) if seqs else []
+    turns: list[range] = []
+    for corrected, meant in noted:
+        later = (fact.seq for fact in facts_between(scene.connection, scene.key, corrected + 1, max(seqs)) if fact.request)
+        following = next(later, None)
+        if meant and following is not None:
+            turns.append(range(corrected, following))
+    return turns
 
 
 def _reasons(turn: Turn) -> bool:

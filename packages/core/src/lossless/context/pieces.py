@@ -23,7 +23,7 @@ from lossless.store.read import MessageReader, facts_of
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.parts import count_parts
 
-__all__ = ["Piece", "PieceCache", "Scene", "omission_piece", "stub_piece", "summary_piece"]
+__all__ = ["Piece", "PieceCache", "Scene", "mark_of", "omission_piece", "stub_piece", "summary_piece"]
 
 _OVERHEAD = 1_000
 """Bytes of memory that a piece takes beside the text and the payload of its message, measured."""
@@ -144,10 +144,11 @@ def _message_piece(message: Message, format: str) -> Piece:
         text=message.text,
     )
     turn = Turn(message.role, message.parts, message.id, payload, shape=shape_of(message.parts))
-    return Piece(item, turn, _mark("message", message.id, message.data))
+    return Piece(item, turn, mark_of("message", message.id, message.data))
 
 
-def _mark(kind: str, id: str, content: bytes) -> bytes:
+def mark_of(kind: str, id: str, content: bytes) -> bytes:
+    """Make the mark that stands for a piece in a view's hash."""
     return hashlib.sha256(f"{kind}\0{id}\0".encode("utf-8", "surrogatepass") + content).digest()
 
 
@@ -162,7 +163,7 @@ def stub_piece(message: Message, stub: Stub) -> Piece:
         last_seq=message.seq,
         text=stub.text,
     )
-    return Piece(item, turn, _mark("stub", message.id, stub.text.encode("utf-8", "surrogatepass")))
+    return Piece(item, turn, mark_of("stub", message.id, stub.text.encode("utf-8", "surrogatepass")))
 
 
 def summary_piece(shown: Shown, ref: SummaryRef) -> Piece:
@@ -177,7 +178,7 @@ def summary_piece(shown: Shown, ref: SummaryRef) -> Piece:
         text=shown.text,
     )
     # Its text holds times, and a view's hash does not; the id covers sources and note.
-    return Piece(item, Turn("user", (Text(shown.text),), summary.id), _mark("summary", summary.id, b""))
+    return Piece(item, Turn("user", (Text(shown.text),), summary.id), mark_of("summary", summary.id, b""))
 
 
 def omission_piece(scene: Scene, shown: set[Place]) -> tuple[Place, Piece] | None:
@@ -215,5 +216,5 @@ def omission_piece(scene: Scene, shown: set[Place]) -> tuple[Place, Piece] | Non
         text=text,
         ids=(names[first_seq], names[last_seq], *unseen),
     )
-    mark = _mark("omission", "omission", text.encode("utf-8", "surrogatepass"))
+    mark = mark_of("omission", "omission", text.encode("utf-8", "surrogatepass"))
     return place, Piece(item, Turn("user", (Text(text),), "omission"), mark)

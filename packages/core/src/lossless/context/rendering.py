@@ -7,7 +7,7 @@ view gives the same bytes. Times have a fixed width, so that their token count d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lossless.dag.summaries import Summary
@@ -22,6 +22,7 @@ __all__ = [
     "late_result_text",
     "omission_text",
     "own_words",
+    "recall_text",
     "render_summary",
     "stub_text",
 ]
@@ -30,7 +31,8 @@ _HEAD, _FOOT = "<summary ", "</summary>"
 _FRAME = re.compile(r'\s*<summary id="(sum_[0-9a-f]{16})" kind="[^<>]*>[^<>]*</summary>\s*')
 _OMISSION = re.compile(r"\[[0-9]+ messages? not shown, [^\n]*; nothing is lost: search with lcm_grep, read with lcm_expand\]")
 _LATE_RESULT = re.compile(r'<late_result tool="[^"<>]*" call="[^"<>]*" message="[^"<>]*" trust="untrusted">[^<>]*</late_result>')
-_OWN_LINES = (_OMISSION, _LATE_RESULT)
+_RECALL = re.compile(r'<recall summary="sum_[0-9a-f]{16}" sources="[0-9]+ of [0-9]+" trust="untrusted">[^<>]*</recall>')
+_OWN_LINES = (_OMISSION, _LATE_RESULT, _RECALL)
 
 
 def render_summary(summary: Summary) -> str:
@@ -49,6 +51,12 @@ def late_result_text(text: str, *, tool: str, call_id: str, message_id: str) -> 
         f'{name}="{_attribute(value)}"' for name, value in (("tool", tool), ("call", call_id), ("message", message_id))
     )
     return f'<late_result {named} trust="untrusted">\n{_escape(text)}\n</late_result>'
+
+
+def recall_text(summary_id: str, total: int, sources: Sequence[tuple[str, str, str]]) -> str:
+    """Quote the sources of a summary, each given by id, role and text; ``total``: how many it has."""
+    lines = "\n".join(f"[{_escape(id)} · {role}] {_escape(text)}" for id, role, text in sources)
+    return f'<recall summary="{summary_id}" sources="{len(sources)} of {total}" trust="untrusted">\n{lines}\n</recall>'
 
 
 def is_rendered_summary(text: str) -> str | None:

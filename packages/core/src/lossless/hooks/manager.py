@@ -14,6 +14,7 @@ from lossless.hooks import specs
 
 if TYPE_CHECKING:
     from lossless.messages.formats import Format
+    from lossless.messages.model import Message
     from lossless.policies.model import Policy
     from lossless.tokens.counter import TokenCounter
     from lossless.tokens.models import ModelInfo
@@ -137,6 +138,16 @@ class Plugins:
     def after_compaction(self, thread_id: str, result: object) -> None:
         """Tell plugins what came of a compaction."""
         self._tell(self._manager.hook.lossless_after_compaction, thread_id=thread_id, result=result)
+
+    @property
+    def detect_corrections(self) -> bool:
+        """Whether plugins beside the built-in one tell what is a correction."""
+        return len(self._manager.hook.lossless_correction.get_hookimpls()) > 1
+
+    def correction(self, message: Message, thread_id: str) -> bool | str:
+        """Ask plugins whether a message corrects something, and what."""
+        found: bool | str | None = self._manager.hook.lossless_correction(message=message, thread_id=thread_id)
+        return found or False
 
     def event(self, name: str, **facts: Any) -> None:
         """Log an event and tell plugins of it."""

@@ -13,6 +13,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from lossless.messages.formats import Format
+    from lossless.messages.model import Message
     from lossless.policies.model import Policy, SummarizeRequest
     from lossless.tokens.counter import TokenCounter
     from lossless.tokens.models import ModelInfo
@@ -22,6 +23,7 @@ __all__ = [
     "hookspec",
     "lossless_after_compaction",
     "lossless_before_compaction",
+    "lossless_correction",
     "lossless_event",
     "lossless_formats",
     "lossless_model",
@@ -77,6 +79,14 @@ def lossless_before_compaction(thread_id: str, plan: Mapping[str, Any]) -> None:
 @hookspec
 def lossless_after_compaction(thread_id: str, result: Any) -> None:
     """Take note of a compaction's ``CompactionResult``; a changed one is durable by now."""
+
+
+@hookspec(firstresult=True)
+def lossless_correction(message: Message, thread_id: str) -> bool | str | None:
+    """Tell whether a message that a person sent corrects something, or return None to leave it to the next plugin.
+
+    True and False settle it; a text says what is corrected, in words that the messages it is about have.
+    """
 
 
 @hookspec
