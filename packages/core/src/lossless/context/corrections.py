@@ -20,7 +20,7 @@ from lossless.store.keys import Reach, ThreadKey
 from lossless.store.read import MessageReader
 from lossless.store.search import search
 
-__all__ = ["Corrected", "detect_correction", "find_meant", "may_correct"]
+__all__ = ["Corrected", "detect_correction", "find_meant", "may_correct", "spoken_of"]
 
 _LONGEST = 4_000
 """Characters of a message that are looked at."""
