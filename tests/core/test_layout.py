@@ -29,14 +29,14 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"compaction"}),
     frozenset({"versions", "files", "operators", "access", "erasure"}),
     frozenset({"integrity"}),
-    frozenset({"settings", "builtins", "engine", "reading", "removals", "thread"}),
+    frozenset({"settings", "builtins", "engine", "reading", "removals", "thread", "upkeep"}),
     frozenset({"lossless"}),  # the package itself: its __init__ hands out what lies below
     frozenset({"tools", "transcripts", "reclaim", "testing"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),
 )
 TIER = {room: tier for tier, rooms in enumerate(TIERS) for room in rooms}
-FACADE = frozenset({"settings", "builtins", "engine", "reading", "removals", "thread"})  # one façade in several modules
+FACADE = frozenset({"settings", "builtins", "engine", "reading", "removals", "thread", "upkeep"})  # one façade in several modules
 ADAPTERS = frozenset(PACKAGES) - {"lossless"}
 MAY_USE = {"lossless_langgraph": {"lossless_langchain"}}  # the only adapter that builds on another
 

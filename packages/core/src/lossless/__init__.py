@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lossless.engine import Engine
     from lossless.erasure import Erasure, Tombstone
     from lossless.errors import LosslessError
-    from lossless.integrity import Diagnosis, Finding, Report
+    from lossless.integrity import Backup, Diagnosis, Finding, Report
     from lossless.messages import Message, MessageRef
     from lossless.policies.model import Answer, Note, SourceItem, Summarizer, SummarizeRequest, Usage, Witness
     from lossless.store.cipher import AesGcmCipher, Cipher
@@ -42,6 +42,7 @@ _HOMES = {
     "Cipher": "lossless.store.cipher",
     "CompactionResult": "lossless.compaction.model",
     "ContextItem": "lossless.context.model",
+    "Backup": "lossless.integrity",
     "Diagnosis": "lossless.integrity",
     "Engine": "lossless.engine",
     "FallbackSummarizer": "lossless.summarizers.fallback",
@@ -75,6 +76,7 @@ __all__ = [
     "ActiveContext",
     "AesGcmCipher",
     "Answer",
+    "Backup",
     "BreakerRules",
     "Budget",
     "Cipher",

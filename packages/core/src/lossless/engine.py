@@ -21,7 +21,7 @@ from lossless.context.budget import Budget, Limits, budget_for
 from lossless.context.builder import ContextBuilder
 from lossless.context.entries import SummaryCache
 from lossless.context.rendering import is_engines_own
-from lossless.dag.heads import moves, no_thread, read_head
+from lossless.dag.heads import moves, read_head
 from lossless.dag.lineage import find_key
 from lossless.dag.opening import covering
 from lossless.dag.summaries import Summary, load_summaries
@@ -29,9 +29,6 @@ from lossless.dag.threads import ThreadInfo, list_threads
 from lossless.dag.view import ViewStore
 from lossless.errors import ConfigError, NotFoundError
 from lossless.hooks import Plugins
-from lossless.integrity import Diagnosis, Report
-from lossless.integrity.doctor import Doctor
-from lossless.integrity.verification import verify_namespace
 from lossless.messages import find_profile
 from lossless.policies.model import Policy, Summarizer, Usage
 from lossless.removals import Removals
@@ -52,6 +49,7 @@ from lossless.summarizers.calling import SummarizerCaller
 from lossless.thread import Thread
 from lossless.tokens import margin_for
 from lossless.twins import async_twin
+from lossless.upkeep import Upkeep
 
 __all__ = ["DEFAULT_URL", "Engine"]
 
@@ -61,7 +59,7 @@ _THREADS_KEPT = 4_096
 """Of how many threads key and format are kept in memory."""
 
 
-class Engine(Removals):
+class Engine(Removals, Upkeep):
     """Opens a database and gives handles on its threads.
 
     Args:
@@ -122,6 +120,7 @@ class Engine(Removals):
         policies = self.plugins.policies(self.counter)
         chosen = self._policy(policy)
         self.url = url or os.environ.get("LOSSLESS_URL") or DEFAULT_URL
+        self._cipher = cipher
         self.database = open_database(self.url, durability=durability, create=create, cipher=cipher)
         self.views = ViewStore()
         self.secrets = Secrets(self.database)
@@ -221,28 +220,6 @@ class Engine(Removals):
         return Page(hits, page.next_cursor, page.scanned)
 
     @rereads
-    def verify(self, thread: str | None = None) -> Report:
-        """Derive every digest, chain, token sum and the coverage of every view again, and say what does not match.
-
-        Raises:
-            NotFoundError: there is no such thread.
-        """
-        with self.database.read() as connection:
-            if thread is not None and read_head(connection, ThreadKey(self.namespace, thread)) is None:
-                raise no_thread(thread)
-            return verify_namespace(connection, self.namespace, self.reader, self.plugins.formats, thread)
-
-    def doctor(self, dry_run: bool = False) -> Diagnosis:
-        """Make again what is derivable and does not match: heads and their counters, views, the search index, degraded summaries.
-
-        What was stored once is never edited: a damaged message is named and left, and so is everything else that remains.
-
-        Args:
-            dry_run: only say what would be mended.
-        """
-        doctor = Doctor(self.database, self.namespace, self.reader, lambda: self.plugins.formats, self._remake_degraded)
-        return doctor.run(dry_run=dry_run)
-
     def spent(self, thread: str | None = None) -> Usage:
         """Give what calls to summarizers took so far, for all threads of the namespace or for one."""
         return self.guard.spent(thread)
@@ -252,19 +229,13 @@ class Engine(Removals):
     aclose = async_twin(close)
     athreads = async_twin(threads)
     agrep = async_twin(grep)
-    adoctor = async_twin(doctor)
     aspent = async_twin(spent)
-    averify = async_twin(verify)
 
     async def __aenter__(self) -> Engine:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.aclose()
-
-    def _remake_degraded(self, thread_id: str) -> None:
-        if self.budget is not None:
-            self.thread(thread_id).compact(force=True)
 
     # What threads use
 

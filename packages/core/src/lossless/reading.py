@@ -14,6 +14,7 @@ from lossless.store.pages import Page
 from lossless.store.rereading import rereads
 from lossless.store.search import Hit, Mode
 from lossless.twins import async_twin
+from lossless.versions.exporting import exported
 from lossless.versions.snapshots import Snapshot, describe_snapshot, find_snapshot, list_snapshots
 
 if TYPE_CHECKING:
@@ -97,10 +98,24 @@ class Reading:
         with engine.database.read() as connection:
             return view_records(connection, key, limit=limit)
 
+    @rereads
+    def export(self, deleted: bool = False) -> list[bytes]:
+        """Give the payloads of the messages, in the view's order, each as one line of JSON, byte for byte as it was stored.
+
+        Lone surrogates are written as escapes, so that each line is UTF-8. Values that JSON has no word for are written as
+        ``{"$lossless": …}``; importing them gives the same values back.
+
+        Args:
+            deleted: whether those that were deleted from the view or replaced are given too.
+        """
+        engine = self._engine
+        return list(exported(engine.database, self._key, engine.views, engine.reader, deleted=deleted))
+
     # The same, async
 
     agrep = async_twin(grep)
     aexpand = async_twin(expand)
     adescribe = async_twin(describe)
+    aexport = async_twin(export)
     asnapshots = async_twin(snapshots)
     aviews = async_twin(views)

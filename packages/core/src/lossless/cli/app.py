@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from lossless.cli.backup import backup
 from lossless.cli.branch import branch
 from lossless.cli.compact import compact
 from lossless.cli.context import context
@@ -23,11 +24,13 @@ from lossless.cli.demo import demo
 from lossless.cli.describe import describe
 from lossless.cli.doctor import doctor
 from lossless.cli.expand import expand
+from lossless.cli.export import export
 from lossless.cli.grep import grep
 from lossless.cli.hints import typed
 from lossless.cli.import_ import import_
 from lossless.cli.keys import with_key_file
 from lossless.cli.messages import messages
+from lossless.cli.migrate import migrate
 from lossless.cli.output import complain
 from lossless.cli.plugins import plugins
 from lossless.cli.restore import restore
@@ -49,6 +52,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 for _name, _command in (
     ("demo", demo),
     ("import", import_),
+    ("export", export),
     ("threads", threads),
     ("messages", messages),
     ("context", context),
@@ -64,6 +68,8 @@ for _name, _command in (
     ("views", views),
     ("verify", verify),
     ("doctor", doctor),
+    ("backup", backup),
+    ("migrate", migrate),
     ("plugins", plugins),
 ):
     app.command(_name)(with_key_file(_command))

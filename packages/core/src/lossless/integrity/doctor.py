@@ -21,15 +21,14 @@ from lossless.integrity.messages import Counters, derive_counters, open_calls_of
 from lossless.integrity.rebuilding import rebuilt
 from lossless.integrity.report import Finding, FindingKind, Report
 from lossless.integrity.spine import Spine
+from lossless.integrity.terms import terms_of
 from lossless.integrity.verification import threads_of, verify_namespace
-from lossless.messages import Format, searchable
+from lossless.messages import Format
 from lossless.store import times
-from lossless.store.analyzer import analyze
 from lossless.store.database import Database
 from lossless.store.index_mending import mend_entries
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader
-from lossless.store.vault import vault_of
 
 __all__ = ["Diagnosis", "Doctor", "degraded_summaries"]
 
@@ -176,20 +175,10 @@ class Doctor:
     def _mend_index(self, report: Report) -> list[str]:
         if not any(finding.kind == "index" for finding in report.findings):
             return []
-        entries = self._database.write(lambda connection: mend_entries(connection, self._namespace, self._terms(connection)))
+        entries = self._database.write(
+            lambda connection: mend_entries(connection, self._namespace, terms_of(connection, self._reader))
+        )
         return [f"the search index, {entries} entries"]
-
-    def _terms(self, connection: Connection) -> Callable[[str, str, int], str | None]:
-        def terms(namespace: str, thread_id: str, seq: int) -> str | None:
-            try:
-                found = self._reader.by_seq(connection, ThreadKey(namespace, thread_id), [seq], keep=False)
-                if found and vault_of(connection).encrypts:
-                    return ""  # then nothing is indexed
-                return " ".join(analyze(searchable(found[0].parts))) if found else None
-            except LosslessError:
-                return None
-
-        return terms
 
 
 def degraded_summaries(connection: Connection, namespace: str) -> list[tuple[str, str]]:

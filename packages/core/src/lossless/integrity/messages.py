@@ -57,11 +57,7 @@ def message_findings(
         open_calls: the calls that were open where it was cut from its parent; None if that can't be told.
         seen: is given each message.
     """
-    secret = read_secret(connection, key.namespace) or b""
-    walk = _Walk(vault_of(connection), key, secret, spine, UnitTracker(open_calls or ()), tracked=open_calls is not None)
-    walk.tombstones = {
-        each.seq: bytes.fromhex(each.hash) for each in tombstones(connection, ThreadKey(key.namespace, key.thread_id))
-    }
+    walk = _walk(connection, key, spine, open_calls)
     yield from walk.start(connection)
     for row in _rows(connection, key):
         yield from walk.step(row, formats, seen)
@@ -86,9 +82,7 @@ def derive_counters(
     open_calls: tuple[tuple[str, int], ...] | None,
 ) -> Counters | None:
     """Derive a head's counters from its messages; None where messages are missing."""
-    secret = read_secret(connection, key.namespace) or b""
-    spine, tracker = Spine.load(connection, key), UnitTracker(open_calls or ())
-    walk = _Walk(vault_of(connection), key, secret, spine, tracker, tracked=open_calls is not None)
+    walk = _walk(connection, key, Spine.load(connection, key), open_calls)
     found = list(walk.start(connection))
     for row in _rows(connection, key):
         found += walk.step(row, formats, lambda _row, _parts: None)
@@ -111,6 +105,20 @@ def open_calls_of(connection: Connection, key: ThreadKey, reader: MessageReader)
         return open_calls_at(connection, key, reader, key.cut)
     except LosslessError:
         return None
+
+
+def _walk(connection: Connection, key: ThreadKey, spine: Spine, open_calls: tuple[tuple[str, int], ...] | None) -> _Walk:
+    secret = read_secret(connection, key.namespace) or b""
+    own = ThreadKey(key.namespace, key.thread_id)
+    return _Walk(
+        vault_of(connection),
+        key,
+        secret,
+        spine,
+        UnitTracker(open_calls or ()),
+        tracked=open_calls is not None,
+        tombstones={each.seq: bytes.fromhex(each.hash) for each in tombstones(connection, own)},
+    )
 
 
 @dataclass(slots=True)

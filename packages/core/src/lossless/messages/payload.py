@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from lossless.errors import CorruptError, MessageError
 
-__all__ = ["MAX_DEPTH", "canonical", "canonical_equal", "decode", "encode", "json_text"]
+__all__ = ["MAX_DEPTH", "TAG", "canonical", "canonical_equal", "decode", "encode", "json_text"]
 
 TAG = "$lossless"
 MAX_DEPTH = 200

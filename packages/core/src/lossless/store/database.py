@@ -26,6 +26,8 @@ class Database(ABC):
 
     url: URL
     vault: Vault
+    schema_before: str | None = None
+    """The schema that the database had when it was opened; None: it was made."""
     _engine: Engine
     on_read: Callable[[Connection], object] | None = None
     """Called at the start of each reading transaction."""

@@ -18,7 +18,7 @@ from lossless.store.index_tsvector import to_tsvector
 from lossless.store.keys import ThreadKey
 from lossless.store.tables import MessageRow, SearchDocRow
 
-__all__ = ["Terms", "mend_entries"]
+__all__ = ["Terms", "insert_entry", "mend_entries"]
 
 _DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
@@ -63,12 +63,13 @@ def _add_missing(connection: Connection, namespace: str) -> None:
             crowded.add(thread_id)
             continue
         row: dict[str, Any] = {"docid": docid, "namespace": namespace, "thread_id": thread_id, "seq": seq}
-        connection.execute(_insert_entry(connection), row)
+        connection.execute(insert_entry(connection), row)
     for thread_id in sorted(crowded):
         _add_again(connection, ThreadKey(namespace, thread_id))
 
 
-def _insert_entry(connection: Connection) -> Any:
+def insert_entry(connection: Connection) -> Any:
+    """Give the statement that makes an entry (docid, namespace, thread_id, seq), without words yet."""
     if connection.dialect.name == "postgresql":
         return text(
             "INSERT INTO lossless_search_doc (docid, namespace, thread_id, seq, held, tokens) "

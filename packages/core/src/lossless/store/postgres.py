@@ -31,7 +31,7 @@ from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.postgres_errors import is_conflict, is_dropped, translate
 from lossless.store.purging import purge_postgres
-from lossless.store.schema import is_current, prepare_schema
+from lossless.store.schema import HEAD_REVISION, is_current, prepare_schema
 from lossless.store.vault import VAULT, Vault
 
 __all__ = ["PostgresDatabase", "open_postgres"]
@@ -128,6 +128,7 @@ class PostgresDatabase(Database):
                         f"the database {self.url.database} is in {encoding}", hint="create one with ENCODING 'UTF8'"
                     )
                 if is_current(connection):
+                    self.schema_before = HEAD_REVISION
                     return
             if not create:
                 raise StoreOpenError(
@@ -135,7 +136,7 @@ class PostgresDatabase(Database):
                     hint="check the URL, or make them with `lossless import`",
                 )
             with self._transaction(_MIGRATE) as connection:
-                prepare_schema(connection)
+                self.schema_before = prepare_schema(connection)
                 connection.commit()
         except (psycopg.Error, DBAPIError, PoolTimeout) as error:
             raise translate(error, self.url, opening=True) from error

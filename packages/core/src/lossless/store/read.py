@@ -32,6 +32,7 @@ __all__ = [
     "known_seqs",
     "later_members",
     "newest_facts",
+    "places_of",
     "requests_before",
     "seqs_of",
     "unit_members",
@@ -295,6 +296,22 @@ _LATER_MEMBERS = Prepared(
         _MESSAGE.c.unit.between(bindparam("first"), bindparam("last")),
         _MESSAGE.c.unit < _MESSAGE.c.seq,
         _MESSAGE.c.seq.between(bindparam("after"), bindparam("until")),
+    )
+)
+
+
+def places_of(connection: Connection, key: ThreadKey, next_seq: int) -> list[int]:
+    """Give the seqs of all messages below ``next_seq`` in the order of their places."""
+    rows = in_ranges(_PLACES, connection, key, 1, next_seq - 1)
+    rows.sort(key=lambda row: (row.place, row.seq))
+    return [row.seq for row in rows]
+
+
+_PLACES = Prepared(
+    select(_MESSAGE.c.seq, _MESSAGE.c.place).where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
     )
 )
 

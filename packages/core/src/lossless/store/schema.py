@@ -15,6 +15,7 @@ __all__ = ["HEAD_REVISION", "VERSION_TABLE", "is_current", "prepare_schema"]
 VERSION_TABLE = "lossless_schema_version"
 HEAD_REVISION = "0001"
 """The newest revision in ``migrations/versions``; a test keeps the two equal."""
+MIGRATIONS = Path(__file__).parent / "migrations"
 
 _KNOWN_REVISIONS = ("0001",)
 _MIGRATION_LOCK = 0x6C6F73736C657373  # "lossless"
@@ -28,8 +29,8 @@ def is_current(connection: Connection) -> bool:
 _MIGRATING = threading.Lock()  # Alembic's operations go through module globals, one migration at a time
 
 
-def prepare_schema(connection: Connection) -> None:
-    """Bring the schema to the newest version, inside the caller's write transaction.
+def prepare_schema(connection: Connection) -> str | None:
+    """Bring the schema to the newest version, inside the caller's write transaction; give the one that it had, or None.
 
     Raises:
         SchemaError: the database was made by a newer version of Lossless.
@@ -39,7 +40,7 @@ def prepare_schema(connection: Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
     current = _current_revision(connection)
     if current == HEAD_REVISION:
-        return
+        return current
     if current is not None and current not in _KNOWN_REVISIONS:
         raise SchemaError(
             f"the database has schema {current}, which this version of Lossless does not know",
@@ -47,6 +48,7 @@ def prepare_schema(connection: Connection) -> None:
         )
     _upgrade(connection)
     describe_tables(connection)
+    return current
 
 
 def _current_revision(connection: Connection) -> str | None:
@@ -68,7 +70,7 @@ def _upgrade(connection: Connection) -> None:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     with _MIGRATING:

@@ -43,7 +43,7 @@ def open_sqlite(url: URL, *, durability: Durability, create: bool, vault: Vault)
         _check_path(path, create)
     database = SqliteDatabase(url, durability, vault)
     try:
-        database.write(prepare_schema)
+        database.schema_before = database.write(prepare_schema)
     except StoreError as error:
         database.close()
         if isinstance(error.__cause__, (DBAPIError, sqlite3.Error)) and not isinstance(error, (StoreOpenError, StoreBusyError)):

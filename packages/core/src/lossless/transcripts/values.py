@@ -6,6 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 
+from lossless.errors import CorruptError
+from lossless.messages.payload import TAG, decode
+
 __all__ = ["Unreadable", "decode_at", "decode_line"]
 
 _DEEPEST = 200
@@ -38,7 +41,15 @@ def decode_line(line: bytes) -> object:
         return Unreadable(f"{error} (column {error.place + 1})", error.place)
     if text[end:].strip(_BLANKS):
         return Unreadable(f"not JSON: something follows the value (column {end + 1})", end)
-    return value
+    return _exported(text[start:end], value) if TAG in text else value
+
+
+def _exported(text: str, value: object) -> object:
+    """Read what an export wrote of values that JSON has no word for; a line that only looks like one is left as it is."""
+    try:
+        return decode(text.encode("utf-8", "surrogatepass"))
+    except CorruptError:
+        return value
 
 
 def decode_at(text: str, start: int) -> tuple[object, int]:
