@@ -97,6 +97,8 @@ def test_what_is_no_summary_is_told_by_what_it_is(answer: str, why: str) -> None
         f"Let me think about 99 things.\n</think>\n{GOOD}",
         f"<THINKING>\nHm.</THINKING>{GOOD}",
         f"```markdown\n{GOOD}\n```",
+        f"Here is a concise summary of the conversation:\n\n{GOOD}",
+        f"Sure! Here are the notes: {GOOD}",
         f"--- transcript kzvq begins ---\n{GOOD}\n--- transcript kzvq ends ---",
         f"kzvq begins --- {GOOD} kzvq",
     ],

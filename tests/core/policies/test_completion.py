@@ -55,6 +55,15 @@ def test_sentences_that_carry_items_are_the_last_to_go(pieces: TokenCounter) -> 
     assert "V-3 costs $37" in note.text.partition("Sources:")[0]
 
 
+def test_the_opening_of_a_note_is_the_last_to_go(pieces: TokenCounter) -> None:
+    messages = [{"role": "user", "content": f"Item {at}: V-{at} costs ${at}7."} for at in range(30)]
+    text = "A customer furnishes an old villa. " + "It was a sunny day in the old town. " * 8 + "Item 3: V-3 costs $37."
+    note = complete(text, extract(messages), [], 150, pieces, POINTER)
+    said = note.text.partition("Sources:")[0]
+    assert "A customer furnishes an old villa." in said
+    assert said.count("sunny day") < 8
+
+
 def test_inventions_are_taken_out_when_the_sources_are_at_hand(pieces: TokenCounter) -> None:
     messages = [{"role": "user", "content": "3 chairs at $45 each."}]
     text = "They want 3 chairs at $45 each. The invoice is INV-9931. The room is blue."

@@ -199,6 +199,11 @@ def test_a_guess_gives_way_to_the_sure_statement_of_the_same() -> None:
         ("The meeting is at 10:30.", "It's not 10:30, it's 11:30.", "The meeting is at 11:30"),
         ("Order A-17 goes to Berlin.", "A-17 was wrong, it should be A-71.", "Order A-71 goes to Berlin"),
         ("The limit is 20 MB.", "Actually, the limit is 25 MB, not 20 MB.", "Actually, the limit is 25 MB"),
+        ("The fee is 20.", "Change the fee to 25.", "Change the fee to 25"),
+        ("The fee is $20.", "Please raise the fee to 25 USD.", "Please raise the fee to 25 USD"),
+        ("The fee is 20.", "I changed the fee from 20 to 25.", "I changed the fee from 20 to 25"),
+        ("The meeting is at 10:30.", "Move the meeting to 11:30.", "Move the meeting to 11:30"),
+        ("The deadline is May 20.", "Extend the deadline to May 27.", "Extend the deadline to May 27"),
     ],
 )
 def test_a_named_correction_takes_the_place_of_the_old_fact(old: str, correction: str, now: str) -> None:
@@ -215,6 +220,20 @@ def test_an_addition_or_a_choice_is_no_correction() -> None:
     assert len(texts(user("I have 2 bags."), user("Actually I also need 3 chairs."))) == 2
     found = texts(user("There are flights HAT136 and HAT139 today."), user("I want flight HAT136, not HAT139."))
     assert any(text.startswith("There are flights") for text in found)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Don't change the fee to 25.",
+        "If you change the fee to 25, tell me.",
+        "Change the deposit to 25.",
+        "Send the fee of 25 to the owner.",
+        "Can you change the fee to 25?",
+    ],
+)
+def test_what_orders_no_change_of_a_value_leaves_it(said: str) -> None:
+    assert "The fee is 20" in texts(user("The fee is 20."), assistant("Noted."), user(said))
 
 
 # --- recall output --------------------------------------------------------------------------------------------------------

@@ -94,6 +94,37 @@ def test_a_guess_that_became_a_fact_is_not_the_guess() -> None:
     assert kept("The port is probably 8080.", guess) == 1
 
 
+@pytest.mark.parametrize(
+    "note",
+    [
+        "The ticket does not cost 340 USD.",
+        "The ticket doesn't cost 340 USD, the user said.",
+        "The ticket never cost 340 USD",
+        "The ticket's cost is not 340 USD but 360 USD",
+        "The ticket costs 360 USD instead of 340 USD",
+        "Ticket cost: 340 USD was wrong",
+        "There is no ticket at a cost of 340 USD.",
+    ],
+)
+def test_a_value_that_the_note_denies_is_missing(note: str) -> None:
+    assert kept(note, "The ticket costs 340 USD") == 0
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "The ticket costs 340 USD and is not refundable.",
+        "The user did not like the hotel, but the ticket costs 340 USD.",
+        "The ticket must not cost more than 340 USD.",
+        "Not only the hotel: the ticket costs 340 USD.",
+        "Ticket no. 3, cost 340 USD",
+        "The ticket costs 340 USD, not 360 USD.",
+    ],
+)
+def test_a_negation_of_something_else_denies_nothing(note: str) -> None:
+    assert kept(note, "The ticket costs 340 USD") == 1
+
+
 def test_every_value_of_an_item_must_be_there() -> None:
     assert kept("chairs at $45", "3 chairs at $45 each") == 0
 

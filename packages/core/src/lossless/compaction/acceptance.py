@@ -18,7 +18,7 @@ __all__ = ["cleaned", "objection"]
 
 
 def cleaned(answer: str, mark: str) -> str:
-    """Take off what is no part of a summary: leading reasoning, lines of the frame, and a code fence around all of it.
+    """Take off what is no part of a summary: leading reasoning, the frame, a preface, and a code fence around all of it.
 
     Args:
         answer: what the model wrote.
@@ -27,6 +27,7 @@ def cleaned(answer: str, mark: str) -> str:
     text = _LEADING.sub("", answer, count=1)
     if mark and mark in text:
         text = re.sub(rf"(?:-{{1,3}}[^\S\n]?)?(?:transcript )?{mark}(?: (?:begins|ends))?(?:[^\S\n]?-{{1,3}})?", "", text)
+    text = _PREFACE.sub("", text, count=1)
     fence = _FENCE.fullmatch(text.strip())
     return (fence.group(1) if fence else text).strip()
 
@@ -69,6 +70,12 @@ _TAGS = r"think|thinking|thought|reasoning|reflection|scratchpad|analysis"
 _LEADING = re.compile(rf"\A\s*(?:<({_TAGS})>.*?(?:</\1>|\Z)|(?:(?!<(?:{_TAGS})>).)*</(?:{_TAGS})>)", re.DOTALL | re.IGNORECASE)
 """A block at the beginning, also one that was cut off, or whose opening tag stood in the model's own template."""
 _REASONING = re.compile(rf"</?(?:{_TAGS})>|<\|channel\|>|◁/?think▷|\[/?THINK\]", re.IGNORECASE)
+_PREFACE = re.compile(
+    r"\A\s*(?:(?:sure|certainly|of course|okay|ok)\b[,.!:]?\s{0,3})?"
+    r"(?:here(?:['’]s| is| are)|below is|this is|the following is)\b"
+    r"[^\n:.]{0,80}\b(?:summary|summaries|notes?|bullets|points|overview)\b[^\n:.]{0,60}:\s*\n?",
+    re.IGNORECASE,
+)
 _FENCE = re.compile(r"```\w{0,12}\n(.*)\n```", re.DOTALL)
 
 _LONGEST_REFUSAL = 600

@@ -8,7 +8,8 @@ What the rules are, in order:
 2. **Missing items are appended** verbatim, under ``Sources:``, in the order of the sources. While they all fit, there
    is no tag.
 3. **When they don't fit**, the model's text yields: up to half of the room belongs to the most valuable missing
-   items. The text is shortened by whole sentences, from its end, those that carry no source item first.
+   items. The text is shortened by whole sentences, from its end, those that carry no source item first; its opening,
+   which says what it is about, goes last.
 4. **The tag** with ``k of N`` and the pointer stands in front whenever an item is still missing. A budget too small
    for the shortest tag gives a note without text, never a silent one.
 """
@@ -175,9 +176,8 @@ def _shortened(parts: Sequence[str], items: Sequence[SourceItem], room: int, cou
     most = max(room - wanted, room // 2)
     cores = {value.core for item in items for atom in item.atoms for value, _ in values_of(atom)}
     telling = [any(normalise(atom.kind, atom.text).core in cores for atom in find_atoms(part)) for part in left]
-    order = [at for at in range(len(left) - 1, -1, -1) if not telling[at]] + [
-        at for at in range(len(left) - 1, -1, -1) if telling[at]
-    ]
+    later = range(len(left) - 1, 0, -1)
+    order = [*(at for at in later if not telling[at]), *(at for at in later if telling[at]), *range(min(1, len(left)))]
     gone: set[int] = set()
     for at in order:
         if size <= most:

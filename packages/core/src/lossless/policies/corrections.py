@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lossless.policies.atoms import NUMERIC, Atom
 from lossless.policies.prose import Fact, placed
-from lossless.policies.words import content_words
+from lossless.policies.words import CONDITION, NEGATION, content_words
 
 __all__ = ["Correction", "correction_in", "replaced", "without_old"]
 
@@ -35,6 +35,30 @@ _STRONG = re.compile(
     re.IGNORECASE,
 )
 _WEAK = re.compile(r"\b(?:actually|sorry|no,|wait|in fact|rather)(?!\w)", re.IGNORECASE)
+_VERBS = "|".join(
+    f"{verb}e?d?"
+    for verb in (
+        "chang",
+        "updat",
+        "rais",
+        "lower",
+        "increas",
+        "decreas",
+        "reduc",
+        "mov",
+        "switch",
+        "bump",
+        "adjust",
+        "revis",
+        "reschedul",
+        "shift",
+        "extend",
+        "push",
+    )
+)
+_CHANGE = re.compile(rf"\b(?:{_VERBS}|set|cut)\b", re.IGNORECASE)
+_TO = re.compile(r"\bto\s+(?:the\s+|at\s+|about\s+)?$", re.IGNORECASE)
+_FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
 _LITTLE = r"(?:the|a|at|on|by|in|for|to|from|with|it['’]?s|is|was)\s+"
 _BEFORE_OLD = re.compile(rf"\b(?:not|instead of|rather than)\s+(?:{_LITTLE}){{0,2}}$", re.IGNORECASE)
 _AFTER_OLD = re.compile(r"\s+(?:is|was|were)\s+(?:wrong|incorrect|mistaken|a (?:typo|mistake))\b", re.IGNORECASE)
@@ -55,9 +79,14 @@ def correction_in(fact: Fact) -> Correction | None:
     atoms = placed(fact)
     old = tuple(atom for atom in atoms if _is_old(sentence, atom))
     new = tuple(atom for atom in atoms if atom not in old)
-    if not new or not (weak or old):
+    changed = _changed(sentence, atoms)
+    if changed is not None:
+        (old, new), strong = changed, True
+    if not new or not (weak or old or strong):
         return None
     words = frozenset(content_words(_beside(sentence, atoms))) - _CUE_WORDS
+    if changed is not None:
+        words -= frozenset(content_words(" ".join(_CHANGE.findall(sentence))))
     if not old and not strong and len(words) > 4:
         return None
     return Correction(new, old, strong or (weak and bool(old)), words)
@@ -85,6 +114,17 @@ def without_old(text: str, correction: Correction) -> str:
         return text
     tail = _TAIL.search(text, max(0, at - 60), at)
     return text[: tail.start()] if tail else text
+
+
+def _changed(sentence: str, atoms: Sequence[Atom]) -> tuple[tuple[Atom, ...], tuple[Atom, ...]] | None:
+    """Read an order to change a value (``change the fee from 20 to 25``): the old values and the new one, or None."""
+    verb = _CHANGE.search(sentence)
+    if verb is None or NEGATION.search(sentence) or CONDITION.search(sentence):
+        return None
+    after = [atom for atom in atoms if atom.start > verb.end()]
+    new = tuple(atom for atom in after if _TO.search(sentence, max(0, atom.start - 16), atom.start))
+    old = tuple(atom for atom in after if _FROM.search(sentence, max(0, atom.start - 12), atom.start))
+    return (old, new) if len(new) == 1 and len(old) <= 1 and len(atoms) == len(old) + 1 else None
 
 
 def _is_old(sentence: str, atom: Atom) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from lossless.messages.model import Message
-from lossless.policies.atoms import Atom, find_atoms, normalise
+from lossless.policies.atoms import NUMERIC, Atom, find_atoms, normalise
 from lossless.policies.corrections import Correction, correction_in, replaced, without_old
 from lossless.policies.echoes import without_echo
 from lossless.policies.model import SourceItem
@@ -282,7 +282,8 @@ class _Collector:
             found = find_atoms(item.atoms[0])
             words = frozenset(content_words(item.text)) - _words_of(found)
             same = bool(correction.words) and bool(words) and (correction.words <= words or words <= correction.words)
-            if found and found[0].kind in kinds and (same or (not correction.words and correction.named)):
+            alike = bool(found) and (found[0].kind in kinds or {found[0].kind, *kinds} <= NUMERIC)
+            if alike and (same or (not correction.words and correction.named)):
                 return at, item.atoms[0]
         return None
 

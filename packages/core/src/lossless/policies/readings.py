@@ -99,6 +99,18 @@ class Reading:
         begin, end = self.spans[sentence]
         return NEGATION.pattern.search(self.text, begin, end) is not None
 
+    def denies(self, place: Place) -> bool:
+        """Say whether the clause that a value stands in denies it (``does not cost 340``, ``340 was wrong``).
+
+        A bound (``not more than 340``) and a negation in another clause of the sentence deny nothing.
+        """
+        first, last = self.spans[place.sentence]
+        begin, _ = self._segment(max(first, place.start - 120), place.start, place.start, place.start)
+        if _DENIAL.search(self.text, begin, place.start) is not None:
+            return True
+        after = self.text[place.start : min(last, place.start + 80)]
+        return _DENIED.match(after) is not None
+
     def _index(self) -> Mapping[str, Sequence[_Found]]:
         if self._found is None:
             found: dict[str, list[_Found]] = {}
@@ -207,6 +219,17 @@ def _is_east_asian(character: str) -> bool:
 
 _COUNTED = re.compile(rf"\b(?:{'|'.join(word for word in NUMBER_WORDS if word != 'one')})\b", re.IGNORECASE)
 _SEPARATOR = re.compile(r",(?=\s)|、|\s(?:and|or|but|while|plus|vs\.?|&)(?=\s)|[|()]|\s[–—]\s|\s-\s")
+_BOUND = r"more|less|fewer|later|earlier|longer|above|over|below|under|before|after|beyond|exceed|only|just|merely|sure|certain"
+_DENIAL = re.compile(
+    rf"\b(?:(?:not|never|neither|nor|cannot|instead of|rather than|\w{{2,8}}n['’]t)\b(?! (?:\w{{1,12}} )?(?:{_BOUND})\b)"
+    rf"|no\b(?!\.|longer than| (?:{_BOUND})\b))",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"\S{1,40}(?: \S{1,12})? (?:is|was|are|were)(?: now)? (?:wrong|incorrect|mistaken|a (?:typo|mistake)|no longer"
+    r"|not (?:the|correct|right|true|valid))\b",
+    re.IGNORECASE,
+)
 _UNIT_STEMS = frozenset(stem(unit) for unit in UNITS)
 
 

@@ -190,7 +190,9 @@ class Checker:
         begin, end = self.reading.spans[place.sentence]
         if item.hedged and not HEDGE.pattern.search(self.reading.text, begin, end):
             return False
-        return not negative or self.reading.negates(place.sentence) == reading_of(item.text).negates(0)
+        if negative:
+            return self.reading.negates(place.sentence) == reading_of(item.text).negates(0)
+        return not self.reading.denies(place)
 
     @staticmethod
     def _unit_in_words(wanted: Value, place: Place, words: frozenset[str]) -> bool:
