@@ -79,7 +79,7 @@ def _encode(message: BaseMessage, packer: Packer) -> dict[str, Any]:
     kind = _TYPES.get(cls)
     data = packer.fields(message)
     for name, default in _defaults(cls):
-        if name in data and name not in message.__pydantic_fields_set__ and _is_default(data[name], default):
+        if name in data and _is_default(data[name], default):
             del data[name]
     written = data.get("type", _type_of(cls, message))
     payload: dict[str, Any] = {"type": written if isinstance(written, str) else "unknown", "data": data}

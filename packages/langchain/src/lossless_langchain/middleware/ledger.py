@@ -9,9 +9,9 @@ from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, RemoveMessage
 
-from lossless import Thread
+from lossless import Message, Thread
 from lossless.errors import NotFoundError
-from lossless_langchain.codec import FORMAT, encode_message
+from lossless_langchain.codec import FORMAT, decode_message, encode_message
 
 __all__ = ["Ledger", "Ledgers", "with_ids"]
 
@@ -25,6 +25,7 @@ class Ledger:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._stored: dict[str, BaseMessage] = {}
+        self._primed = False
         self._shown: dict[str, str] | None = None  # what the view shows of states: id there → id in the thread; None: not known
         self._total = 0  # messages that the view represented then
         self.ceiling: int | None = None
@@ -40,6 +41,8 @@ class Ledger:
                 without a checkpointer, a caller who sends the conversation anew gives it new ids.
         """
         with self._lock:
+            if not self._primed:
+                self._prime(thread)
             new = [message for message in messages if not self._is_stored(message)]
             if not new:
                 return
@@ -73,7 +76,7 @@ class Ledger:
         ids = [message.id for message in messages if message.id is not None]
         with self._lock:
             if self._shown is None or self._total != total:
-                self._shown, self._total = _shown_of(thread), total
+                self._shown, self._total = _ids_of(thread.messages()), total
             if self._shown.keys() == set(ids):
                 return False
             gone = [self._shown[id] for id in self._shown.keys() - set(ids)]
@@ -85,6 +88,15 @@ class Ledger:
             if changed:
                 self._shown = None
             return changed
+
+    def _prime(self, thread: Thread) -> None:
+        """Learn what an earlier process stored: what a checkpointer gives back is equal, not the same bytes."""
+        for stored in thread.messages(deleted=True):
+            if stored.format == FORMAT:
+                message = decode_message(stored.payload)
+                if isinstance(message.id, str):
+                    self._stored[message.id] = message
+        self._primed = True
 
     def _is_stored(self, message: BaseMessage) -> bool:
         known = self._stored.get(message.id) if message.id is not None else None
@@ -123,14 +135,15 @@ def with_ids(messages: Iterable[object]) -> list[BaseMessage]:
     return found
 
 
-def _shown_of(thread: Thread) -> dict[str, str]:
-    shown: dict[str, str] = {}
-    for message in thread.messages():
-        if message.format == FORMAT:
-            id = message.payload["data"].get("id")
-            if isinstance(id, str):
-                shown[id] = message.id
-    return shown
+def _ids_of(messages: Iterable[Message]) -> dict[str, str]:
+    found = ((message, _own_id(message)) for message in messages)
+    return {id: message.id for message, id in found if id is not None}
+
+
+def _own_id(message: Message) -> str | None:
+    """Give the id that a message has in a state; None for one that came another way."""
+    id = message.payload["data"].get("id") if message.format == FORMAT else None
+    return id if isinstance(id, str) else None
 
 
 def _is_there(thread: Thread) -> bool:
