@@ -28,6 +28,17 @@ def test_a_handle_may_have_a_budget_of_its_own() -> None:
         assert small.branch().context().budget < 2_000
 
 
+def test_a_compaction_that_nobody_asked_for_is_not_taken_back_by_undo() -> None:
+    with Engine("sqlite://", window=2_000, background=False) as engine:
+        thread = engine.thread("t")
+        thread.append([{"role": "user", "content": f"Fact {n}. " + "words " * 60} for n in range(18)], compact=False)
+        assert thread.compact(by_hand=False).changed
+        assert not thread.undo()
+        thread.append([{"role": "user", "content": f"Fact {n}. " + "words " * 60} for n in range(18)], compact=False)
+        assert thread.compact().changed
+        assert thread.undo()
+
+
 def test_dicts_of_another_format_may_be_appended_to_a_thread_of_langchain_messages() -> None:
     with Engine("sqlite://") as engine:
         thread = engine.thread("t")

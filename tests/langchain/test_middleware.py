@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, ModelRetryMiddleware, SummarizationMiddleware
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
+from pydantic import BaseModel
 
+import lossless_langchain_models
 from lossless import Engine
 from lossless.errors import ConfigError
 from lossless_langchain import LosslessMiddleware
@@ -440,3 +445,105 @@ def test_concurrent_runs_store_every_message_once(engine: Engine) -> None:
     assert sorted(map(str, kept)) == sorted(map(str, everything))
     for number, state in enumerate(states[8:]):
         assert_all_kept(engine, f"own{number}", state["messages"])
+
+
+def test_sixty_facts_in_long_messages_can_be_found_and_read_again(engine: Engine) -> None:
+    facts = [f"The code of the {n}th door is {7919 * (n + 3) % 100_000:05d}." for n in range(60)]
+    model = ScriptedModel(script=["Noted."])
+    agent = create_agent(model, middleware=[LosslessMiddleware(engine)], checkpointer=InMemorySaver())
+    for fact in facts:
+        agent.invoke({"messages": [HumanMessage(f"{WORDS * 10}{fact} {WORDS * 10}")]}, config("t"))
+    thread = engine.thread("t")
+    thread.wait()
+    assert any(item.kind == "summary" for item in thread.context().items)
+    for fact in facts:
+        (hit,) = thread.grep(fact).items
+        assert fact in thread.expand(hit.message_id)[0].text
+        if hit.summary_id is not None:
+            assert hit.message_id in {message.id for message in thread.expand(hit.summary_id)}
+    assert {hit.summary_id is None for fact in facts for hit in thread.grep(fact)} == {True, False}
+
+
+def test_a_tool_may_answer_with_a_command_and_an_agent_with_a_structured_answer(engine: Engine) -> None:
+    class Verdict(BaseModel):
+        """The verdict."""
+
+        fine: bool
+
+    @tool
+    def note(text: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Note something."""
+        return Command(update={"messages": [ToolMessage(f"noted {text}", tool_call_id=tool_call_id, artifact=(1, b"x"))]})
+
+    script = [calling(call("note", "n1", text="this")), calling(call("Verdict", "v1", fine=True))]
+    agent = create_agent(
+        ScriptedModel(script=script),
+        tools=[note],
+        middleware=[LosslessMiddleware(engine)],
+        response_format=ToolStrategy(Verdict),
+        checkpointer=InMemorySaver(),
+    )
+    result = agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))
+    assert result["structured_response"] == Verdict(fine=True)
+    assert_all_kept(engine, "t", result["messages"])
+    agent.invoke({"messages": [HumanMessage("more")]}, config("t"))
+    assert_all_kept(engine, "t", agent.get_state(config("t")).values["messages"])
+
+
+def test_after_a_restart_a_thread_goes_on_and_nothing_is_stored_twice(tmp_path: Path) -> None:
+    saver, url = InMemorySaver(), f"sqlite:///{tmp_path / 'a.db'}"
+
+    def run(text: str, answers: int) -> list[BaseMessage]:
+        with Engine(url, window=20_000, durability="normal") as engine:
+            agent = create_agent(
+                ScriptedModel(script=looking(answers)), tools=[look], middleware=[LosslessMiddleware(engine)], checkpointer=saver
+            )
+            return list(agent.invoke({"messages": [HumanMessage(text)]}, config("t"))["messages"])
+
+    run("first", 12)
+    state = run("second", 3)
+    with Engine(url, window=20_000) as engine:
+        assert_all_kept(engine, "t", state)
+        assert len(engine.thread("t").messages(deleted=True)) == len(state)
+        assert all(message.revises is None for message in engine.thread("t").messages())
+
+
+def test_what_was_stored_before_a_kill_is_there_after_it(tmp_path: Path) -> None:
+    program = f"""
+import os, sys
+sys.path[:0] = {[str(Path(lossless_langchain_models.__file__).parent)]!r}
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+import lossless_langchain_models
+from lossless import Engine
+from lossless_langchain import LosslessMiddleware
+from lossless_langchain_models import ScriptedModel, call, calling
+
+@tool
+def step(number: int) -> str:
+    "Do a step."
+    if number == 3:
+        os._exit(9)
+    return f"fine {{number}}"
+
+engine = Engine("sqlite:///a.db", window=20_000)
+agent = create_agent(ScriptedModel(script=[calling(call("step", f"c{{n}}", number=n)) for n in range(9)]), tools=[step],
+                     middleware=[LosslessMiddleware(engine)])
+agent.invoke({{"messages": [("user", "go")]}}, {{"configurable": {{"thread_id": "t"}}}})
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 9, done.stderr
+    with Engine(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        assert [message.text for message in engine.thread("t").messages() if message.role == "tool"] == [
+            f"fine {n}" for n in range(3)
+        ]
+        assert engine.verify().ok
+
+
+def test_an_agent_works_on_postgresql(postgres_url: str) -> None:
+    with Engine(postgres_url, window=9_000) as engine:
+        agent = create_agent(
+            ScriptedModel(script=looking(12)), tools=[look], middleware=[LosslessMiddleware(engine)], checkpointer=InMemorySaver()
+        )
+        state = agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))["messages"]
+        assert_all_kept(engine, "t", state)

@@ -266,11 +266,13 @@ class Thread(Reading):
 
     # Compacting
 
-    def compact(self, force: bool = False) -> CompactionResult:
+    def compact(self, force: bool = False, *, by_hand: bool = True) -> CompactionResult:
         """Compact now, down to the target, if the thread is above soft.
 
         Args:
             force: compact whatever can be, also below soft. Again on an unchanged thread it does nothing.
+            by_hand: whether a person asked for it: ``undo`` takes it back, and a summarizer that failed is asked all the same.
+                False: as an append above hard does it.
 
         Raises:
             ConfigError: the engine has neither window, model nor budget.
@@ -278,7 +280,10 @@ class Thread(Reading):
         """
         self._must_exist()
         budget = self._require_budget()
-        return self._engine.compact(self._key, self._limits(budget), budget.fresh_tail, _FORCED if force else _BY_HAND)
+        effort = _FORCED if force else _BY_HAND
+        if not by_hand:
+            effort = replace(_AT_ONCE, force=force)
+        return self._engine.compact(self._key, self._limits(budget), budget.fresh_tail, effort)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until background compaction of this thread is idle; give whether that came about within ``timeout`` seconds."""

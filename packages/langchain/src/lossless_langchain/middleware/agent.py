@@ -165,14 +165,14 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         overhead = tokens_of(self.engine, beside) + self._sizes.count(request.tools, request.response_format)
         budget = budget_for(self.engine, request.model, self._own_budget).adjusted(overhead=overhead)
         if ledger.ceiling is not None:
-            budget = _lowered(budget, ledger.ceiling)
+            budget = _lowered(budget, ledger.ceiling, self.engine.margin)
         thread = self.engine.thread(run.thread_id, budget=budget)
         self._claim(run.thread_id)
         ledger.store(thread, state, whole=run.whole)
         context = self._context(thread, request)
         if run.whole and ledger.follow(thread, context.total, state):
             context = self._context(thread, request)
-        if any(item.kind == "omission" for item in context.items) and thread.compact().changed:
+        if any(item.kind == "omission" for item in context.items) and thread.compact(by_hand=False).changed:
             context = self._context(thread, request)
         shown = _shown(request, context, state)
         return _Call(run=run, ledger=ledger, budget=budget, thread=thread, context=context, request=shown)
@@ -183,8 +183,10 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
     def _tighten(self, call: _Call, request: ModelRequest[Any]) -> ModelRequest[Any] | None:
         """Compact in an emergency, to half of what was refused; None if nothing can be made shorter."""
         call.ledger.ceiling = call.context.tokens // 2
-        call.thread = self.engine.thread(call.run.thread_id, budget=_lowered(call.budget, call.ledger.ceiling))
-        call.thread.compact()
+        call.thread = self.engine.thread(
+            call.run.thread_id, budget=_lowered(call.budget, call.ledger.ceiling, self.engine.margin)
+        )
+        call.thread.compact(by_hand=False)
         before, call.context = call.context, self._context(call.thread, request)
         if call.context.tokens >= before.tokens:
             return None
@@ -240,9 +242,9 @@ def _own_budget(window: int | None, budget: Budget | None) -> Budget | None:
     return Budget(window=window) if window is not None else budget
 
 
-def _lowered(budget: Budget, ceiling: int) -> Budget:
+def _lowered(budget: Budget, ceiling: int, margin: float) -> Budget:
     """Give a budget whose thresholds a refused context would not have passed."""
-    limits = budget.limits()
+    limits = budget.limits(margin)
     hard = min(limits.hard, ceiling)
     return replace(budget, hard=hard, soft=min(limits.soft, hard * 3 // 4))
 
