@@ -30,6 +30,7 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"versions", "files", "operators", "access", "erasure"}),
     frozenset({"integrity"}),
     frozenset({"settings", "builtins", "engine", "reading", "removals", "thread", "upkeep"}),
+    frozenset({"sharing"}),
     frozenset({"lossless"}),  # the package itself: its __init__ hands out what lies below
     frozenset({"tools", "transcripts", "reclaim", "testing"}),
     frozenset({"cli"}),

@@ -147,6 +147,7 @@ class Engine(Removals, Upkeep):
         self._thread_formats: Recent[ThreadKey, str] = Recent(_THREADS_KEPT)
         self._keys: Recent[str, ThreadKey] = Recent(_THREADS_KEPT)
         self._epoch, self._purge_owed = 0, False
+        self._closed = False
         self.database.on_read = self._note_epoch
 
     def __enter__(self) -> Engine:
@@ -157,10 +158,21 @@ class Engine(Removals, Upkeep):
 
     def close(self, wait: bool = True) -> None:
         """Finish background compaction (``wait=False`` drops it) and close the database. Idempotent."""
+        self._closed = True
         self.worker.close(wait=wait)
         self._caller.close()
         self._pay_purge()
         self.database.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._closed
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether it has a cipher."""
+        return self._cipher is not None
 
     def thread(self, thread_id: str, *, budget: Budget | None = None) -> Thread:
         """Give a handle on a thread, with a budget of its own or the engine's.
