@@ -282,7 +282,7 @@ class Thread(Reading):
         budget = self._require_budget()
         effort = _FORCED if force else _BY_HAND
         if not by_hand:
-            effort = replace(_AT_ONCE, force=force)
+            effort = changed(_AT_ONCE, force=force)
         return self._engine.compact(self._key, self._limits(budget), budget.fresh_tail, effort)
 
     def wait(self, timeout: float | None = None) -> bool:
