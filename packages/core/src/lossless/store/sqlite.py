@@ -264,8 +264,7 @@ class SqliteDatabase(Database):
         """Leave no transaction open: a commit that failed may not have ended it, and the next one could never begin."""
         try:
             if not connection.invalidated:
-                if connection.in_transaction():
-                    connection.rollback()
+                connection.rollback()  # where its commit failed, SQLAlchemy keeps an ended transaction until it is told
                 driver = _driver(connection)
                 if driver.in_transaction:
                     driver.rollback()
