@@ -29,7 +29,7 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"compaction"}),
     frozenset({"versions", "files", "operators", "access", "erasure"}),
     frozenset({"integrity"}),
-    frozenset({"settings", "builtins", "engine", "reading", "removals", "thread", "upkeep"}),
+    frozenset({"settings", "builtins", "compacting", "engine", "reading", "removals", "thread", "upkeep"}),
     frozenset({"sharing"}),
     frozenset({"lossless"}),  # the package itself: its __init__ hands out what lies below
     frozenset({"tools", "transcripts", "reclaim", "testing"}),
@@ -37,7 +37,7 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"__main__"}),
 )
 TIER = {room: tier for tier, rooms in enumerate(TIERS) for room in rooms}
-FACADE = frozenset({"settings", "builtins", "engine", "reading", "removals", "thread", "upkeep"})  # one façade in several modules
+FACADE = frozenset({"settings", "builtins", "compacting", "engine", "reading", "removals", "thread", "upkeep"})  # the façade
 ADAPTERS = frozenset(PACKAGES) - {"lossless"}
 MAY_USE = {"lossless_langgraph": {"lossless_langchain"}}  # the only adapter that builds on another
 

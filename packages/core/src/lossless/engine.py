@@ -19,6 +19,7 @@ from lossless.compaction.worker import Worker
 from lossless.compaction.writing import SummaryWriter
 from lossless.context.budget import Budget, Limits, budget_for
 from lossless.context.builder import ContextBuilder
+from lossless.context.calibration import Calibration
 from lossless.context.entries import SummaryCache
 from lossless.context.rendering import is_engines_own
 from lossless.dag.heads import moves, read_head
@@ -53,6 +54,8 @@ from lossless.upkeep import Upkeep
 
 __all__ = ["DEFAULT_URL", "Engine"]
 
+_INEXACT = 0.05
+"""A margin from which on counting is not exact."""
 DEFAULT_URL = "sqlite:///lossless.db"
 """Where an engine without a URL stores, unless ``$LOSSLESS_URL`` says otherwise."""
 _THREADS_KEPT = 4_096
@@ -113,7 +116,7 @@ class Engine(Removals, Upkeep):
         self.namespace = checked_name(namespace, "a namespace")
         self.plugins = Plugins(plugins, load=load_plugins, builtins=(Builtins(),))
         self.counter = self.plugins.token_counter(model)
-        self.margin = margin_for(model, self.counter)
+        margin = margin_for(model, self.counter)
         self.budget = budget_for(window, model, budget, self.plugins.models)
         self.background = background
         self.summarizer = summarizer
@@ -143,6 +146,7 @@ class Engine(Removals, Upkeep):
             self._names,
         )
         self.compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
+        self.calibration = Calibration(self.database, self.namespace, model, margin, exact=margin < _INEXACT)
         self.worker = Worker()
         self._thread_formats: Recent[ThreadKey, str] = Recent(_THREADS_KEPT)
         self._keys: Recent[str, ThreadKey] = Recent(_THREADS_KEPT)
@@ -250,6 +254,11 @@ class Engine(Removals, Upkeep):
         await self.aclose()
 
     # What threads use
+
+    @property
+    def margin(self) -> float:
+        """The share of a budget to keep free for what a count may be wrong by."""
+        return self.calibration.margin
 
     def compact(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionResult:
         """Compact a thread; one compaction of a thread runs at a time."""

@@ -92,11 +92,16 @@ class Reading:
             return list_snapshots(connection, key)
 
     @rereads
-    def views(self, limit: int | None = None) -> list[ViewRecord]:
-        """Give the views that the thread had, newest first: when and why each was swung in."""
+    def views(self, limit: int | None = None, *, diff: bool = False) -> list[ViewRecord]:
+        """Give the views that the thread had, newest first: when and why each was swung in.
+
+        Args:
+            limit: how many to give at the most.
+            diff: whether each says what it changed, too.
+        """
         engine, key = self._engine, self._key
         with engine.database.read() as connection:
-            return view_records(connection, key, limit=limit)
+            return view_records(connection, key, limit=limit, views=engine.views if diff else None)
 
     @rereads
     def export(self, deleted: bool = False) -> list[bytes]:

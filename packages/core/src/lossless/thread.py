@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace as changed
 from datetime import datetime
@@ -10,20 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from lossless.compaction.compactor import Effort
-from lossless.compaction.control import decide_action
-from lossless.compaction.correcting import note_corrections
-from lossless.compaction.model import CompactionResult
-from lossless.context.budget import Budget, Limits
+from lossless.compacting import Compacting
+from lossless.context.budget import Budget
 from lossless.context.model import ActiveContext
-from lossless.dag.heads import moves, no_thread, read_head
+from lossless.dag.heads import read_head
 from lossless.dag.ingest import Ingested, delete, ingest, sync, undo
 from lossless.dag.replacing import replace_shown
 from lossless.dag.view import GENESIS
 from lossless.errors import ConfigError
 from lossless.messages import Message, MessageRef, rules_for
-from lossless.reading import Reading
-from lossless.store.append import Draft
 from lossless.store.drafting import Given, listed, versioned
 from lossless.store.keys import checked_name
 from lossless.store.rereading import rereads
@@ -38,15 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Thread"]
 
-_log = logging.getLogger("lossless")
 
-_BY_HAND = Effort(seconds=300, calls=64, by_hand=True, patience=300)
-_FORCED = changed(_BY_HAND, force=True)
-_AT_ONCE = Effort(seconds=120, calls=16, patience=120)
-_BACKGROUND = Effort(seconds=300, calls=24)
-
-
-class Thread(Reading):
+class Thread(Compacting):
     """One conversation: append to it, ask for its active context, search it, expand it.
 
     A handle is cheap and holds no state; the thread itself is created by its first append or snapshot, never by looking.
@@ -253,43 +240,20 @@ class Thread(Reading):
             ConfigError: the engine has neither window, model nor budget, or format or profile is unknown.
         """
         engine = self._engine
-        beside = overhead + count_tools(tools, engine.counter)
-        limits = self._limits(self._require_budget().adjusted(overhead=beside, reserve=reserve))
+        rules = rules_for(format, profile)
+        beside = overhead + count_tools(tools, engine.counter, profile=rules.name)
+        budget = self._require_budget()
+        limits = self._limits(budget.adjusted(overhead=beside, reserve=reserve))
         if versioned(format) not in engine.plugins.formats:
             raise ConfigError(f"the format {format!r} is not known", hint=f"one of {', '.join(sorted(engine.plugins.formats))}")
-        rules = rules_for(format, profile)
         key = self._key  # found out before: within, it would take a connection of its own
         with engine.database.read() as connection:
             head = read_head(connection, key)
             view = GENESIS if head is None else engine.views.load(connection, key.namespace, head.view)
-            return engine.builder.build(connection, key, head, view, limits=limits, profile=rules, format=versioned(format))
+            context = engine.builder.build(connection, key, head, view, limits=limits, profile=rules, format=versioned(format))
+        return changed(context, overhead=budget.overhead + beside)
 
-    # Compacting
-
-    def compact(self, force: bool = False, *, by_hand: bool = True) -> CompactionResult:
-        """Compact now, down to the target, if the thread is above soft.
-
-        Args:
-            force: compact whatever can be, also below soft. Again on an unchanged thread it does nothing.
-            by_hand: whether a person asked for it: ``undo`` takes it back, and a summarizer that failed is asked all the same.
-                False: as an append above hard does it.
-
-        Raises:
-            ConfigError: the engine has neither window, model nor budget.
-            NotFoundError: there is no such thread.
-        """
-        self._must_exist()
-        budget = self._require_budget()
-        effort = _FORCED if force else _BY_HAND
-        if not by_hand:
-            effort = changed(_AT_ONCE, force=force)
-        return self._engine.compact(self._key, self._limits(budget), budget.fresh_tail, effort)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until background compaction of this thread is idle; give whether that came about within ``timeout`` seconds."""
-        return self._engine.worker.wait(self._key, timeout)
-
-    # The same, async; ``async`` and ``await`` are keywords, so two of them end in an underscore
+    # The same, async; ``async`` is a keyword, so one of them ends in an underscore
 
     aappend = async_twin(append)
     async_ = async_twin(sync)
@@ -298,11 +262,9 @@ class Thread(Reading):
     aundo = async_twin(undo)
     amessages = async_twin(messages)
     acontext = async_twin(context)
-    acompact = async_twin(compact)
     asnapshot = async_twin(snapshot)
     abranch = async_twin(branch)
     arestore = async_twin(restore)
-    await_ = async_twin(wait)
 
     def _store(
         self,
@@ -326,57 +288,3 @@ class Thread(Reading):
         done = engine.database.write(lambda c: store(c, key, engine.views, drafts, remake, format=named, now=now))
         self._after(drafts, done, compact)
         return list(done.refs)
-
-    def _after(self, drafts: Sequence[Draft], done: Ingested, compact: bool) -> None:
-        """Do what an append calls for; the messages are stored, so it does not fail for what comes after it."""
-        engine = self._engine
-        try:
-            note_corrections(engine.database, engine.reader, engine.plugins, self._key, drafts, done)
-        except Exception:
-            _log.exception("corrections could not be noted thread=%s", self.id)
-        budget = self._own_budget or engine.budget
-        if compact and budget is not None:
-            try:
-                self._control(done, budget)
-            except Exception as error:
-                _log.exception("compaction failed thread=%s", self.id)
-                engine.plugins.event("compaction.failed", thread_id=self.id, error=str(error))
-
-    def _control(self, done: Ingested, budget: Budget) -> None:
-        """Run the control loop after an append."""
-        engine, key, limits = self._engine, self._key, self._limits(budget)
-        compactor, tokens = engine.compactor, done.view.tokens(done.total_tokens)
-        mendable = compactor.may_mend(key, done.view, (done.generation, done.next_seq))
-        waiting = compactor.is_waiting(key)
-        if tokens <= limits.soft and not mendable and not waiting:
-            return
-        action = decide_action(
-            tokens,
-            limits,
-            background=engine.background,
-            undone=self._took_back_a_compaction(),
-            mendable=mendable,
-            waiting=waiting,
-        )
-        if action == "background":
-            engine.worker.schedule(key, lambda: engine.compact(key, limits, budget.fresh_tail, _BACKGROUND))
-        elif action == "now":
-            engine.compact(key, limits, budget.fresh_tail, _AT_ONCE)
-
-    def _took_back_a_compaction(self) -> bool:
-        engine, key = self._engine, self._key
-        with engine.database.read() as connection:
-            newest = moves(connection, key, limit=1)
-        return bool(newest) and newest[0].why == "undo compaction"
-
-    def _require_budget(self) -> Budget:
-        return self._own_budget or self._engine.require_budget()
-
-    def _limits(self, budget: Budget) -> Limits:
-        return budget.limits(self._engine.margin)
-
-    def _must_exist(self) -> None:
-        engine, key = self._engine, self._key
-        with engine.database.read() as connection:
-            if read_head(connection, key) is None:
-                raise no_thread(self.id)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lossless.cli.opening import existing_thread, opened, window_or_default
 from lossless.cli.options import AsJson, ModelOption, NamespaceOption, ThreadArgument, UrlOption, WindowOption
-from lossless.cli.output import console, number, say, styled, write_json
+from lossless.cli.output import console, number, say, styled, table, write_json
+
+if TYPE_CHECKING:
+    from lossless.compaction.foresight import CompactionPlan
 
 __all__ = ["compact"]
 
@@ -19,6 +22,7 @@ def compact(
     window: WindowOption = None,
     model: ModelOption = None,
     force: Annotated[bool, typer.Option("--force", help="Compact whatever can be, also below soft.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be compacted; no model is called.")] = False,
     url: UrlOption = None,
     namespace: NamespaceOption = "default",
     as_json: AsJson = False,
@@ -29,6 +33,9 @@ def compact(
     """
     size = window_or_default(window, model)
     with opened(url, namespace, window=size, model=model) as engine:
+        if dry_run:
+            _tell(thread, existing_thread(engine, thread).plan(force), as_json)
+            return
         result = existing_thread(engine, thread).compact(force)
     if as_json:
         write_json({"thread": thread, **dataclasses.asdict(result)})
@@ -42,3 +49,27 @@ def compact(
             say(result.reason)
     if result.status == "exhausted":
         raise typer.Exit(1)
+
+
+def _tell(thread: str, plan: CompactionPlan, as_json: bool) -> None:
+    """Say what would be compacted."""
+    if as_json:
+        write_json({"thread": thread, **dataclasses.asdict(plan)})
+        return
+    change = f"{number(plan.tokens)} tokens, about {number(plan.tokens_after)} after"
+    console().print(styled((f"{number(len(plan.summaries))} summaries would be written", "bold"), f": {change}"))
+    if plan.held:
+        say(plan.held)
+    rows = [
+        (
+            each.kind,
+            number(each.depth),
+            f"{each.first_id} … {each.last_id}",
+            *map(number, (each.messages, each.tokens, each.about)),
+        )
+        for each in plan.summaries
+    ]
+    if rows:
+        table(
+            ("kind", "depth", "messages of", "messages", "tokens", "about"), rows, right=("depth", "messages", "tokens", "about")
+        )

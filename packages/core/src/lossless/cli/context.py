@@ -75,8 +75,8 @@ def pinned_ids(thread: Thread, items: tuple[ContextItem, ...]) -> set[str]:
 
 def shares_of(context: ActiveContext, pinned: set[str]) -> list[Share]:
     """Sum up a context's tokens by what they are spent on, in the order in which they are drawn."""
-    spent = dict.fromkeys(("pinned", "summaries", "messages", "stubs", "omission"), 0)
-    names = {"summary": "summaries", "stub": "stubs", "omission": "omission"}
+    spent = dict.fromkeys(("pinned", "summaries", "messages", "stubs", "recall", "omission"), 0)
+    names = {"recall": "recall", "summary": "summaries", "stub": "stubs", "omission": "omission"}
     for item in context.items:
         spent["pinned" if item.id in pinned else names.get(item.kind, "messages")] += item.tokens
     # Repairs may add messages or take some away.
@@ -123,11 +123,18 @@ def _show(context: ActiveContext, limits: Limits, pinned: set[str], texts: Mappi
         say(context.reason)
     out.print()
     rows = [
-        ("pinned" if item.id in pinned else item.kind, item.id, _seqs(item), number(item.tokens), first_words(texts[item.id]))
+        (
+            "pinned" if item.id in pinned else item.kind,
+            item.id,
+            _seqs(item),
+            number(item.messages),
+            number(item.tokens),
+            first_words(texts[item.id]),
+        )
         for item in context.items
     ]
     if rows:
-        table(("kind", "id", "seqs", "tokens", "text"), rows, right=("seqs", "tokens"), cut="text")
+        table(("kind", "id", "seqs", "covers", "tokens", "text"), rows, right=("seqs", "covers", "tokens"), cut="text")
 
 
 def _seqs(item: ContextItem) -> str:

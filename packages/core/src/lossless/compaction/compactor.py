@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from lossless.compaction.calls import Calls
 from lossless.compaction.control import drive, work_down
+from lossless.compaction.foresight import CompactionPlan, foresee
 from lossless.compaction.loops import current_loop, hold_reason
 from lossless.compaction.mending import Unmended
 from lossless.compaction.model import CompactionResult, CompactionStatus
@@ -118,6 +119,19 @@ class Compactor:
             if prepared is not None:
                 self._drop(key, prepared, "policy or model changed")
             return self._begin(key, limits, fresh_tail, effort, head, view, epoch, turn.renew)
+
+    def plan(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionPlan:
+        """Tell what ``compact`` would do, without a model call and without writing anything."""
+        head, view, _epoch = self._where(key)
+        if head is None:
+            return CompactionPlan(
+                tokens=0, tokens_after=0, target=limits.target, soft=limits.soft, hard=limits.hard, summaries=()
+            )
+        degraded = self._mendable(key, view, (head.generation, head.next_seq), effort)
+        with self._database.read() as connection:
+            loop = current_loop(connection, key, self._means.reader, view, head)
+        held = hold_reason(loop, over_hard=view.tokens(head.total_tokens) > limits.hard, by_hand=effort.by_hand)
+        return foresee(self._means, key, head, view, limits, fresh_tail, force=effort.force, degraded=degraded, held=held)
 
     def may_mend(self, key: ThreadKey, view: View, state: tuple[int, int]) -> bool:
         """Tell whether a degraded summary of a view may be written again now: a model may be called that could do better."""

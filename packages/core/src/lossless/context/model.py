@@ -22,6 +22,7 @@ class ContextItem:
         tokens: what it costs.
         first_seq: the first message it stands for, ``last_seq`` the last.
         text: what a person would read of it.
+        messages: how many messages of the view it stands for; 0 for a recall, whose messages are under a summary.
         ids: for an omission, the ids it names: first and last message, and the summaries that are not shown.
     """
 
@@ -32,6 +33,7 @@ class ContextItem:
     last_seq: int
     text: str
     ids: tuple[str, ...] = ()
+    messages: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class ActiveContext:
         system: the system prompt where the format keeps it apart, else None.
         repairs: what was done to make the messages valid for the provider.
         budget: the tokens that the messages may have at the most.
+        overhead: the tokens that were counted for what is sent beside them.
     """
 
     messages: list[dict[str, Any]]
@@ -62,3 +65,4 @@ class ActiveContext:
     system: Any
     repairs: tuple[Repair, ...]
     budget: int
+    overhead: int = 0

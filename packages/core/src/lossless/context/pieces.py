@@ -176,6 +176,7 @@ def summary_piece(shown: Shown, ref: SummaryRef) -> Piece:
         first_seq=summary.first_seq,
         last_seq=summary.last_seq,
         text=shown.text,
+        messages=ref.messages,
     )
     # Its text holds times, and a view's hash does not; the id covers sources and note.
     return Piece(item, Turn("user", (Text(shown.text),), summary.id), mark_of("summary", summary.id, b""))
@@ -215,6 +216,7 @@ def omission_piece(scene: Scene, shown: set[Place]) -> tuple[Place, Piece] | Non
         last_seq=last_seq,
         text=text,
         ids=(names[first_seq], names[last_seq], *unseen),
+        messages=missing,
     )
     mark = mark_of("omission", "omission", text.encode("utf-8", "surrogatepass"))
     return place, Piece(item, Turn("user", (Text(text),), "omission"), mark)

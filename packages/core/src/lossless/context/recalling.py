@@ -103,5 +103,6 @@ def _piece(scene: Scene, leaf: str, total: int, chosen: Sequence[tuple[Message, 
         last_seq=chosen[-1][0].seq,
         text=text,
         ids=tuple(message.id for message, _said in chosen),
+        messages=0,
     )
     return Piece(item, Turn("user", (Text(text),), leaf), mark_of("recall", leaf, text.encode("utf-8", "surrogatepass")))

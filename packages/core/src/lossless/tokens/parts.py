@@ -17,6 +17,7 @@ _CALL = 8
 _RESULT = 6
 _BLOCK = 1  # the kind of a text, or what stands before the next
 _TOOL = 12
+_ANTHROPIC_TOOLS = 530
 
 # An image costs about 1 600 tokens at the largest size that providers keep. Anthropic: width × height / 750 after scaling to
 # 1.15 megapixels, 1 568 at the most; OpenAI: 765 for 1024 × 1024, 1 105 for 2048 × 4096; Gemini: 258 a tile of 768 × 768.
@@ -45,12 +46,38 @@ def count_parts(parts: Iterable[Part], counter: TokenCounter, *, name: str | Non
     return _MESSAGE + sum(_count_part(part, counter) for part in parts) + _count_name(name, counter)
 
 
-def count_tools(tools: Sequence[Mapping[str, Any]] | None, counter: TokenCounter) -> int:
-    """Count the tokens of tool schemas: each as JSON, and 12 beside it; 0 for none.
+def count_tools(tools: Sequence[Mapping[str, Any]] | None, counter: TokenCounter, *, profile: str = "openai") -> int:
+    """Count the tokens of tool schemas: each as the provider's JSON, and 12 beside it; 0 for none.
 
-    Providers write schemas more tersely than JSON does, so this errs on the safe side.
+    Providers write schemas more tersely than JSON does, so this errs on the safe side. Anthropic adds a system prompt of its own
+    where there are tools (its documentation: 313 to 530 tokens, by model).
+
+    Args:
+        tools: in the shape of any provider.
+        counter: counts their texts.
+        profile: the provider that they are sent to.
     """
-    return sum(_TOOL + counter.count(json_text(tool)) for tool in tools or ())
+    if not tools:
+        return 0
+    written = sum(_TOOL + counter.count(json_text(_tool_for(tool, profile))) for tool in tools)
+    return written + (_ANTHROPIC_TOOLS if profile == "anthropic" else 0)
+
+
+def _tool_for(tool: Mapping[str, Any], profile: str) -> Mapping[str, Any]:
+    """Write a function's schema as a provider has it; a tool of another kind stays as it is."""
+    inner = tool.get("function") if tool.get("type") == "function" and isinstance(tool.get("function"), Mapping) else tool
+    assert inner is not None
+    schema = next((inner[name] for name in ("parameters", "input_schema") if name in inner), None)
+    if "name" not in inner or schema is None:
+        return tool
+    rest = {name: value for name, value in inner.items() if name not in ("parameters", "input_schema", "type")}
+    match profile:
+        case "anthropic":
+            return {**rest, "input_schema": schema}
+        case "gemini":
+            return {**rest, "parameters": schema}
+        case _:
+            return {"type": "function", "function": {**rest, "parameters": schema}}
 
 
 def count_media(media: Media) -> int:
