@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event, text
 
 from lossless import Engine
 from lossless.errors import QueryError
 from lossless.store.analyzer import analyze, parse_words
+from lossless.store.filters import EVERYTHING
+from lossless.store.index import index_of
 from lossless.store.index_tsvector import to_tsvector
+from lossless.store.keys import Reach, ThreadKey
 from lossless.store.pages import write_cursor
 from lossless.store.words import holds
 from lossless_postgres import Server
@@ -162,6 +170,52 @@ def test_a_message_of_any_size_can_be_stored_and_is_found(url: str) -> None:
 @given(st.text())
 def test_a_vector_holds_each_token_once_with_its_places(text: str) -> None:
     tokens = analyze(text)
-    held, written = to_tsvector(tokens)
+    held, written = to_tsvector(tokens, ThreadKey("tenant", "thread"))
     assert held == 0
-    assert written.count("'") == 2 * len(set(tokens))
+    assert written.count("'") == 2 * (len(set(tokens)) + 2)
+
+
+FILL = """
+INSERT INTO lossless_search_doc (namespace, thread_id, seq, held, tokens)
+SELECT d.namespace, d.thread_id, 10 + n, 0,
+    array_to_tsvector(ARRAY['common', 'rare' || n, 'w' || n % 50] || CASE WHEN n % 2 = 0 THEN CAST(:mine AS text[]) ELSE '{}' END)
+FROM lossless_search_doc d CROSS JOIN generate_series(1, 20000) n WHERE d.namespace = 'default'
+"""
+
+
+def test_a_rare_word_of_one_tenant_among_many_is_asked_of_the_index(postgres_url: str) -> None:
+    key = ThreadKey("default", "t")
+    with Engine(postgres_url, load_plugins=False) as engine:
+        engine.thread("t").append({"role": "user", "content": "hello"})
+        marks = [token.strip("'") for token in to_tsvector([], key)[1].split()]
+        engine.database.write(lambda connection: connection.execute(text(FILL), {"mine": marks}))
+        with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE lossless_search_doc")
+        for word, limit, most in (("rare1234", 50, 3_000), ("absent", 50, 3_000), ("common", 50, 3_000), ("w6", 1_000, 21_000)):
+            expression = parse_words(word).expression
+            assert expression is not None
+            with engine.database.read() as reading:
+                rows = index_of(reading).newest(reading, Reach("default"), EVERYTHING, expression, 2**62)
+                asked: list[tuple[str, Any]] = []
+                event.listen(reading, "before_cursor_execute", partial(_note, asked))
+                assert len(list(islice(rows, limit))) == {"rare1234": 1, "absent": 0, "common": 50, "w6": 400}[word]
+                driver: Any = reading.connection.driver_connection
+                plans = [driver.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + sql, values).fetchone() for sql, values in asked]
+                assert sum(_rows_read(plan[0][0]["Plan"]) for plan in plans) <= most, word
+
+
+def _note(asked: list[tuple[str, Any]], _connection: object, _cursor: object, sql: str, values: Any, *_rest: object) -> None:
+    if "tsquery" in sql:
+        asked.append((sql, values))
+
+
+def _rows_read(plan: dict[str, Any]) -> int:
+    """Count the rows of the documents' table that a plan took in its hand."""
+    own = 0
+    if plan.get("Relation Name") == "lossless_search_doc":
+        own = (
+            int(plan["Actual Rows"])
+            + int(plan.get("Rows Removed by Filter", 0))
+            + int(plan.get("Rows Removed by Index Recheck", 0))
+        )
+    return own + sum(map(_rows_read, plan.get("Plans", ())))

@@ -21,7 +21,7 @@ __all__ = ["EVERYTHING", "Filters", "filters", "uses_tool"]
 
 _THREAD = ThreadRow.__table__  # type: ignore[attr-defined]
 _ROLES = ("system", "developer", "user", "assistant", "tool")
-_JOIN = "JOIN lossless_message m ON m.namespace = d.namespace AND m.thread_id = d.thread_id AND m.seq = d.seq "
+_OF_ENTRY = "m.namespace = d.namespace AND m.thread_id = d.thread_id AND m.seq = d.seq"
 _PARENT = Prepared(
     select(_THREAD.c.parent).where(_THREAD.c.namespace == bindparam("namespace"), _THREAD.c.thread_id == bindparam("thread_id"))
 )
@@ -61,14 +61,17 @@ class Filters:
         object.__setattr__(self, "values", values)
 
     @property
-    def join(self) -> str:
-        """The SQL that joins the message's row ``m`` to an entry ``d`` of the search index, where the condition needs it."""
-        return _JOIN if self.condition else ""
+    def of_message(self) -> str:
+        """The SQL value that tells whether a message's row ``m`` passes."""
+        return f"({self.condition})" if self.condition else "(1 = 1)"
 
     @property
     def passes(self) -> str:
-        """The SQL value that tells whether a row passes."""
-        return f"({self.condition})" if self.condition else "(1 = 1)"
+        """The SQL value that tells whether the message of an entry ``d`` of the search index passes.
+
+        It is a query of its own, so that no database begins with the messages and looks for entries.
+        """
+        return f"(SELECT {self.condition} FROM lossless_message m WHERE {_OF_ENTRY})" if self.condition else "(1 = 1)"  # noqa: S608
 
 
 EVERYTHING = Filters()

@@ -35,7 +35,7 @@ _DOCUMENT = Prepared(
 )
 _MATCHES = (
     "SELECT d.docid, d.thread_id, d.seq, 1 AS sure, {passes} AS passes "
-    "FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid {join}"
+    "FROM lossless_search JOIN lossless_search_doc d ON d.docid = lossless_search.rowid "
     "WHERE lossless_search MATCH :query AND d.namespace = :namespace AND lossless_search.rowid < :below {within}"
 )
 _NEWEST = _MATCHES + "ORDER BY lossless_search.rowid DESC"
@@ -99,7 +99,7 @@ def _run(
     within, bounds = within_bounds(reach)
     query = _scoped(reach, to_fts5(expression))
     wanted = {"query": query, "namespace": reach.namespace, **bounds, **filters.values, **numbers}
-    return connection.execute(text(statement.format(within=within, join=filters.join, passes=filters.passes)), wanted)
+    return connection.execute(text(statement.format(within=within, passes=filters.passes)), wanted)
 
 
 @lru_cache(maxsize=4096)

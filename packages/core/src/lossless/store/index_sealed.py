@@ -16,7 +16,7 @@ __all__ = ["SealedIndex"]
 
 _BATCH = 500
 _ALL = (
-    "SELECT d.docid, d.thread_id, d.seq, 0 AS sure, {passes} AS passes FROM lossless_search_doc d {join}"
+    "SELECT d.docid, d.thread_id, d.seq, 0 AS sure, {passes} AS passes FROM lossless_search_doc d "
     "WHERE d.namespace = :namespace AND d.docid < :below {within}"
 )
 _NEWEST = _ALL + "ORDER BY d.docid DESC LIMIT :limit"
@@ -64,5 +64,5 @@ def _run(connection: Connection, statement: str, reach: Reach, filters: Filters,
         values[f"within_{number}"] = thread_id
     if reach.threads is not None:
         within += f"AND d.thread_id IN ({', '.join(f':within_{number}' for number in range(len(reach.threads)))}) "
-    written = statement.format(within=within, join=filters.join, passes=filters.passes)
+    written = statement.format(within=within, passes=filters.passes)
     return connection.execute(text(written), {"namespace": reach.namespace, **values, **filters.values, **numbers}).all()

@@ -7,7 +7,9 @@ nothing; then it is a candidate that the search looks at itself.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -29,6 +31,8 @@ _MOST_OF_ONE = 255
 _MOST_BYTES = 900_000
 _MOST_OPERANDS = 2_000
 _BATCH = 500
+_WINDOW, _FREQUENT = 2_000, 40
+"""The newest documents are looked through so many at a time, as long as so many of them match."""
 
 _INSERT = Prepared(
     text(
@@ -42,15 +46,20 @@ _REPLACE = Prepared(
         "WHERE namespace = :namespace AND thread_id = :thread_id AND seq = :seq"
     )
 )
-_THREADS = "AND d.thread_id = ANY(:threads) "
-_MATCHES = (
-    "SELECT d.docid, d.thread_id, d.seq, (d.held = 0 AND CAST(:sure AS boolean)) AS sure, {passes} AS passes "
-    "FROM lossless_search_doc d {join}"
-    "WHERE d.namespace = :namespace {within}"
+_THREADS = "AND d.thread_id || '' = ANY(:threads) "
+# The scope's marks find what is within reach; its names are held against each row found, and are nothing to search by.
+_FOUND = (
+    "SELECT d.docid, d.namespace, d.thread_id, d.seq, (d.held = 0 AND CAST(:sure AS boolean)) AS sure{rank} "
+    "FROM lossless_search_doc d WHERE d.namespace || '' = :namespace {within}"
     "AND d.tokens @@ CAST(:wanted AS tsquery) AND d.docid < :below "
 )
-_NEWEST = _MATCHES + "ORDER BY d.docid DESC LIMIT :limit"
-_RANKED = _MATCHES + "AND {passes} ORDER BY ts_rank(d.tokens, CAST(:wanted AS tsquery)) DESC, d.docid DESC LIMIT :limit"
+_COLUMNS = "SELECT d.docid, d.thread_id, d.seq, d.sure, {passes} AS passes "
+_RECENT = _COLUMNS + "FROM (" + _FOUND + "AND d.docid >= :floor) d ORDER BY d.docid DESC"
+# Materialized, or the planner may walk all documents from the newest to the oldest for the few that it expects to meet soon.
+_OLDER = "WITH found AS MATERIALIZED (" + _FOUND + ") " + _COLUMNS + "FROM found d ORDER BY d.docid DESC LIMIT :limit"
+_RANK = ", ts_rank(d.tokens, CAST(:ranked AS tsquery)) AS rank"
+_PASSED = "SELECT d.docid, d.thread_id, d.seq, d.sure, true AS passes "
+_RANKED = _PASSED + "FROM (" + _FOUND + ") d WHERE {passes} ORDER BY d.rank DESC, d.docid DESC LIMIT :limit"
 _LAST = Prepared(text("SELECT max(docid) FROM lossless_search_doc"))
 
 
@@ -61,13 +70,13 @@ class TsvectorIndex:
         """Index messages; the thread's head is locked, so that a sequence gives docids in the order of seqs."""
         rows = []
         for seq, terms in documents:
-            held, tokens = to_tsvector(terms.split())
+            held, tokens = to_tsvector(terms.split(), key)
             rows.append({"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq, "held": held, "tokens": tokens})
         _INSERT.run(connection, *rows)
 
     def replace(self, connection: Connection, key: ThreadKey, seq: int, before: str, after: str) -> None:  # noqa: ARG002
         """Index other tokens for a message."""
-        held, tokens = to_tsvector(after.split())
+        held, tokens = to_tsvector(after.split(), key)
         named = {"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
         _REPLACE.run(connection, {**named, "held": held, "tokens": tokens})
 
@@ -78,9 +87,16 @@ class TsvectorIndex:
     def newest(
         self, connection: Connection, reach: Reach, filters: Filters, expression: Expression, below: int
     ) -> Generator[Any]:
-        """Give what matches, newest first, batch by batch."""
-        while True:
-            rows = _run(connection, _NEWEST, reach, filters, expression, below=below, limit=_BATCH)
+        """Give what matches, newest first: a frequent word is met among the newest documents, a rare one the index knows."""
+        below = min(below, self.last(connection) + 1)
+        frequent = True
+        while frequent and below > 0:
+            floor = below - _WINDOW
+            rows = _run(connection, _RECENT, reach, filters, expression, below=below, floor=floor)
+            yield from rows
+            below, frequent = floor, len(rows) >= _FREQUENT
+        while below > 0:
+            rows = _run(connection, _OLDER, reach, filters, expression, below=below, limit=_BATCH)
             yield from rows
             if len(rows) < _BATCH:
                 return
@@ -93,8 +109,21 @@ class TsvectorIndex:
         return _run(connection, _RANKED, reach, filters, expression, below=below, limit=limit)
 
 
-def to_tsvector(tokens: Sequence[str]) -> tuple[int, str]:
-    """Write tokens as a ``tsvector``, and how much of them it holds."""
+def to_tsvector(tokens: Sequence[str], key: ThreadKey) -> tuple[int, str]:
+    """Write the tokens of a thread's message as a ``tsvector``, and how much of them it holds.
+
+    Namespace and thread stand among them, so that GIN finds what is within reach and not what others said, too.
+    """
+    held, written = _written(tokens)
+    return held, f"{written} '{_scope_mark(key.namespace)}' '{_scope_mark(key.namespace, key.thread_id)}'".lstrip()
+
+
+@lru_cache(maxsize=4096)
+def _scope_mark(*names: str) -> str:
+    return "-" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:12]
+
+
+def _written(tokens: Sequence[str]) -> tuple[int, str]:
     places: dict[str, list[int]] = {}
     for place, token in enumerate(tokens, start=1):
         places.setdefault(token, []).append(place)
@@ -131,9 +160,11 @@ def _run(
     loose = to_tsquery(_loosened(expression))
     sure = _operands(expression) <= _MOST_OPERANDS
     query = to_tsquery(expression) if sure else loose
+    threads = [_scope_mark(reach.namespace, thread) for thread in reach.threads or ()]
+    scope = " | ".join(f"'{mark}'" for mark in threads or [_scope_mark(reach.namespace)])
     values: dict[str, Any] = {
         "namespace": reach.namespace,
-        "wanted": f"{query} | ({loose} & {_MARKS[_UNPLACED]}) | {_MARKS[_ABSENT]}",
+        "wanted": f"({scope}) & ({query} | ({loose} & {_MARKS[_UNPLACED]}) | {_MARKS[_ABSENT]})",
         "sure": sure,
         **filters.values,
         **numbers,
@@ -142,7 +173,10 @@ def _run(
     if reach.threads is not None:
         within += _THREADS
         values["threads"] = list(reach.threads)
-    written = statement.format(within=within, join=filters.join, passes=filters.passes)
+    rank = _RANK if statement is _RANKED else ""
+    if rank:
+        values["ranked"] = query
+    written = statement.format(within=within, passes=filters.passes, rank=rank)
     return connection.execute(text(written), {**values, **bounds}).all()
 
 

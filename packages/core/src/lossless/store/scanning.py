@@ -21,7 +21,7 @@ __all__ = ["Scanned", "newest_first", "size_of"]
 
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _BATCH = 500
-_JOIN = "m.namespace = d.namespace AND m.thread_id = d.thread_id AND m.seq = d.seq"
+_OF_ENTRY = "m.namespace = d.namespace AND m.thread_id = d.thread_id AND m.seq = d.seq"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,15 @@ def newest_first(connection: Connection, reach: Reach, filters: Filters, below: 
         names = [f"within_{number}" for number in range(len(reach.threads))]
         within += f"AND d.thread_id IN ({', '.join(f':{name}' for name in names)}) "
         values.update(zip(names, reach.threads, strict=True))
-    statement = text(
-        f"SELECT {position} AS position, d.thread_id, d.seq, b.digest, b.codec, b.size, b.data FROM lossless_search_doc d "  # noqa: S608
-        f"JOIN lossless_message m ON {_JOIN} "
-        f"LEFT JOIN lossless_blob b ON {filters.passes} AND b.namespace = m.namespace AND b.digest = m.digest "
+    entries = (
+        f"SELECT {position} AS position, d.namespace, d.thread_id, d.seq FROM lossless_search_doc d "  # noqa: S608
         f"WHERE d.namespace = :namespace {within}AND {position} < :below ORDER BY {position} DESC LIMIT :batch"
+    )
+    statement = text(
+        f"SELECT d.position, d.thread_id, d.seq, b.digest, b.codec, b.size, b.data FROM ({entries}) d "  # noqa: S608
+        f"JOIN lossless_message m ON {_OF_ENTRY} "
+        f"LEFT JOIN lossless_blob b ON {filters.of_message} AND b.namespace = m.namespace AND b.digest = m.digest "
+        "ORDER BY d.position DESC"
     )
     wanted: dict[str, Any] = {"namespace": reach.namespace, "batch": _BATCH, **values, **filters.values}
     vault = vault_of(connection)
