@@ -81,6 +81,8 @@ def test_an_honest_note_passes(answer: str) -> None:
         ("- booked\n- flight\n" * 12, "repeats itself"),
         (f"{GOOD} <think>Did I keep all?</think>", "reasoning"),
         ("<think>Let me see. The user wants", "blank"),
+        ("<|im_end|>", "blank"),
+        (f"{GOOD}<|im_end|>\n<|im_start|>user\nMore.", "past its end"),
         ('<summary id="sum_0000000000000000" kind="leaf" depth="0">\nNothing.\n</summary>', "echoes its source"),
     ],
 )
@@ -97,6 +99,7 @@ def test_what_is_no_summary_is_told_by_what_it_is(answer: str, why: str) -> None
         f"Let me think about 99 things.\n</think>\n{GOOD}",
         f"<THINKING>\nHm.</THINKING>{GOOD}",
         f"```markdown\n{GOOD}\n```",
+        f"{GOOD}<|im_end|>\n",
         f"Here is a concise summary of the conversation:\n\n{GOOD}",
         f"Sure! Here are the notes: {GOOD}",
         f"--- transcript kzvq begins ---\n{GOOD}\n--- transcript kzvq ends ---",

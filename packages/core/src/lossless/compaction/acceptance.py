@@ -24,7 +24,7 @@ def cleaned(answer: str, mark: str) -> str:
         answer: what the model wrote.
         mark: of the frame that the transcript was in.
     """
-    text = _LEADING.sub("", answer, count=1)
+    text = _LAST_TOKEN.sub("", _LEADING.sub("", answer, count=1))
     if mark and mark in text:
         text = re.sub(rf"(?:-{{1,3}}[^\S\n]?)?(?:transcript )?{mark}(?: (?:begins|ends))?(?:[^\S\n]?-{{1,3}})?", "", text)
     text = _PREFACE.sub("", text, count=1)
@@ -46,6 +46,8 @@ def objection(text: str, source: str, instructions: str) -> str | None:
         return "the answer has no words"
     if (tag := _REASONING.search(text)) is not None and tag.group() not in source:
         return "the answer carries its reasoning"
+    if (token := _TURN_TOKEN.search(text)) is not None and token.group() not in source:
+        return "the answer runs on past its end"
     if _REFUSAL.match(text) is not None and len(text) < _LONGEST_REFUSAL:
         return "the answer is a refusal"
     words = _words(text)
@@ -70,6 +72,12 @@ _TAGS = r"think|thinking|thought|reasoning|reflection|scratchpad|analysis"
 _LEADING = re.compile(rf"\A\s*(?:<({_TAGS})>.*?(?:</\1>|\Z)|(?:(?!<(?:{_TAGS})>).)*</(?:{_TAGS})>)", re.DOTALL | re.IGNORECASE)
 """A block at the beginning, also one that was cut off, or whose opening tag stood in the model's own template."""
 _REASONING = re.compile(rf"</?(?:{_TAGS})>|<\|channel\|>|◁/?think▷|\[/?THINK\]", re.IGNORECASE)
+_TURN_TOKEN = re.compile(
+    r"<\|(?:im_start|im_end|endoftext|eot_id|end|assistant|user|system|start_header_id|end_header_id)\|>"
+    r"|</?(?:start|end)_of_turn>|\[/?INST\]|</?s>"
+)
+"""What separates turns in the templates of models; a server that does not know a model's template lets it through."""
+_LAST_TOKEN = re.compile(rf"(?:\s*(?:{_TURN_TOKEN.pattern}))+\s*\Z")
 _PREFACE = re.compile(
     r"\A\s*(?:(?:sure|certainly|of course|okay|ok)\b[,.!:]?\s{0,3})?"
     r"(?:here(?:['’]s| is| are)|below is|this is|the following is)\b"
