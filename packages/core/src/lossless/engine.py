@@ -228,8 +228,8 @@ class Engine(Removals, Upkeep):
                 foreign cursor.
         """
         chosen, wanted = chosen_mode(mode, regex), filters(role=role, since=since, until=until, tool=tool)
-        reach = Reach(self.namespace) if thread is None else Reach.of(self.key_of(thread))
         with self.database.read() as connection:
+            reach = Reach(self.namespace) if thread is None else Reach.of(self.key_of(thread))
             page = search(connection, self.reader, reach, pattern, mode=chosen, filters=wanted, limit=limit, cursor=cursor)
             found = page.items if thread is None else [replace(hit, thread_id=thread) for hit in page.items]
             hits = self._with_summaries(connection, found)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from lossless.erasure.deleting import delete_thread
 from lossless.erasure.erasing import Eraser, who_am_i
 from lossless.erasure.model import Erasure, Removal
 from lossless.erasure.records import list_removals
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lossless.dag.view import ViewStore
     from lossless.store.connection import Database
     from lossless.store.read import MessageReader
+    from lossless.store.recent import Recent
 
 __all__ = ["Removals"]
 
@@ -41,6 +43,7 @@ class Removals:
     plugins: Plugins
     remaker: Callable[[ThreadKey], Remake]
     key_of: Callable[[str], ThreadKey]
+    _keys: Recent[str, ThreadKey]
     _epoch: int
     _purge_owed: bool
 
@@ -85,6 +88,29 @@ class Removals:
         self.plugins.event("erased", thread_id=thread_id, messages=len(left), threads=list(threads), pending=list(pending))
         return Erasure(tombstones=tuple(left), threads=threads, pending=pending)
 
+    def delete_thread(self, thread_id: str, *, reason: str = "requested", by: str | None = None) -> None:
+        """Delete a thread and its snapshots: it goes out of lists, views and search. Branches of it live on.
+
+        Its messages stay in the store, for branches, until ``collect_garbage()`` finds that nothing needs them; ``erase`` removes
+        them for good, before and after. An append to its id begins it again: seqs go on, and nothing from before is in it.
+
+        Args:
+            thread_id: the thread.
+            reason: recorded with the deletion.
+            by: who asked for it; None: the user that this process runs as.
+
+        Raises:
+            NotFoundError: there is no such thread.
+        """
+        who = who_am_i() if by is None else by
+
+        def job(connection: Connection) -> None:
+            delete_thread(connection, self.namespace, thread_id, self.views, who=who, reason=reason, now=times.now())
+
+        self.database.write(job)
+        self._forget()
+        self.plugins.event("thread.deleted", thread_id=thread_id)
+
     def purge(self, *, at_any_size: bool = True) -> tuple[str, ...]:
         """Remove from the files of the database what removed rows left in them; writers wait meanwhile.
 
@@ -118,6 +144,7 @@ class Removals:
             return list_removals(connection, self.namespace, limit=limit)
 
     aerase = async_twin(erase)
+    adelete_thread = async_twin(delete_thread)
     apurge = async_twin(purge)
     atombstones = async_twin(tombstones)
     aremovals = async_twin(removals)
@@ -129,6 +156,7 @@ class Removals:
             self._forget()
 
     def _forget(self) -> None:
+        self._keys.clear()
         self.reader.forget()
         self.builder.forget()
 

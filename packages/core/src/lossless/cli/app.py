@@ -23,6 +23,7 @@ from lossless.cli.delete import delete
 from lossless.cli.demo import demo
 from lossless.cli.describe import describe
 from lossless.cli.doctor import doctor
+from lossless.cli.erase import erase
 from lossless.cli.expand import expand
 from lossless.cli.export import export
 from lossless.cli.grep import grep
@@ -62,6 +63,7 @@ for _name, _command in (
     ("compact", compact),
     ("undo", undo),
     ("delete", delete),
+    ("erase", erase),
     ("snapshot", snapshot),
     ("branch", branch),
     ("restore", restore),

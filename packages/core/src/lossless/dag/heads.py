@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, null, select, update
 
 from lossless.dag.view import GENESIS, View, ViewStore
 from lossless.errors import NotFoundError
@@ -17,9 +17,11 @@ from lossless.store.statements import insert_new
 from lossless.store.tables import HeadLogRow, HeadRow, ThreadRow
 
 __all__ = [
+    "DELETED",
     "Head",
     "Move",
     "begin_thread",
+    "begun_at",
     "create_thread",
     "lock_existing_head",
     "lock_head",
@@ -33,6 +35,8 @@ __all__ = [
 
 _HEAD = HeadRow.__table__  # type: ignore[attr-defined]
 _LOG = HeadLogRow.__table__  # type: ignore[attr-defined]
+DELETED = "deleted"
+"""Why a head was swung when its thread was deleted: to a view that hides all."""
 _THREAD = ThreadRow.__table__  # type: ignore[attr-defined]
 
 
@@ -50,6 +54,7 @@ class Head:
         lookalike_ids: whether a caller gave ids like those that are derived.
         updated_at: time of the last append, microseconds.
         format: the serialisation of the thread's payloads unless an append says otherwise.
+        since: the first seq that may be seen, 1 unless it was deleted and begun again.
     """
 
     view: bytes
@@ -61,6 +66,7 @@ class Head:
     lookalike_ids: bool
     updated_at: int
     format: str
+    since: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,22 +87,36 @@ _OF_THREAD = (
     .join(_THREAD, (_THREAD.c.namespace == _HEAD.c.namespace) & (_THREAD.c.thread_id == _HEAD.c.thread_id))
     .where(_HEAD.c.namespace == bindparam("namespace"), _HEAD.c.thread_id == bindparam("thread_id"))
 )
-_SELECT_HEAD = Prepared(_OF_THREAD)
-_LOCK_HEAD = Prepared(_OF_THREAD.with_for_update(of=_HEAD))
+_THERE = _OF_THREAD.where(_HEAD.c.deleted_at.is_(None))
+_SELECT_HEAD = Prepared(_THERE)
+_SELECT_ANY_HEAD = Prepared(_OF_THREAD)
+_LOCK_HEAD = Prepared(_THERE.with_for_update(of=_HEAD))
+_LOCK_ANY_HEAD = Prepared(_OF_THREAD.with_for_update(of=_HEAD))
+_REVIVE = Prepared(
+    update(_HEAD)
+    .where(
+        _HEAD.c.namespace == bindparam("key_namespace"),
+        _HEAD.c.thread_id == bindparam("key_thread"),
+        _HEAD.c.deleted_at.is_not(None),
+    )
+    .values(deleted_at=null(), updated_at=bindparam("now"))
+)
 _INSERT_THREAD = Prepared(insert_new(_THREAD))
 
 
-def read_head(connection: Connection, key: ThreadKey) -> Head | None:
-    """Give where a thread stands, or None if there is none."""
-    return _head(connection, key, _SELECT_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
+def read_head(connection: Connection, key: ThreadKey, *, deleted: bool = False) -> Head | None:
+    """Give where a thread stands, or None if there is none; ``deleted``: also of one that was deleted."""
+    statement = _SELECT_ANY_HEAD if deleted else _SELECT_HEAD
+    return _head(connection, key, statement.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
 
 
-def lock_head(connection: Connection, key: ThreadKey) -> Head | None:
-    """Give where a thread stands, and keep other writers from moving it until this transaction ends.
+def lock_head(connection: Connection, key: ThreadKey, *, deleted: bool = False) -> Head | None:
+    """Give where a thread stands, and keep other writers from moving it until this transaction ends; ``deleted`` as above.
 
     What depends on where the thread stands is read after this. On SQLite the write transaction holds the whole database already.
     """
-    return _head(connection, key, _LOCK_HEAD.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
+    statement = _LOCK_ANY_HEAD if deleted else _LOCK_HEAD
+    return _head(connection, key, statement.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
 
 
 def lock_existing_head(connection: Connection, key: ThreadKey) -> Head:
@@ -129,11 +149,15 @@ def _head(connection: Connection, key: ThreadKey, row: Any) -> Head | None:
         lookalike_ids=bool(row.lookalike_ids),
         updated_at=row.updated_at,
         format=row.format,
+        since=row.since,
     )
 
 
 def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, format: str, now: int) -> Head:
-    """Create a thread without messages, standing at the genesis view, or give the one that somebody else creates meanwhile."""
+    """Create a thread without messages, standing at the genesis view, or give the one that somebody else creates meanwhile.
+
+    One that was deleted is begun again: its seqs go on, and nothing that it had before is in its view.
+    """
     start = Head(
         view=b"",
         generation=0,
@@ -145,7 +169,10 @@ def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, f
         updated_at=now,
         format=format,
     )
-    created = begin_thread(connection, key, views, GENESIS, start, why="created") or lock_head(connection, key)
+    created = begin_thread(connection, key, views, GENESIS, start, why="created")
+    if created is None:
+        _REVIVE.run(connection, {"key_namespace": key.namespace, "key_thread": key.thread_id, "now": now})
+        created = lock_head(connection, key)
     assert created is not None, "a thread and its head are made in one transaction"
     return created
 
@@ -175,6 +202,8 @@ def begin_thread(connection: Connection, key: ThreadKey, views: ViewStore, view:
             "open_calls": stored_calls(connection, key, head.open_calls),
             "lookalike_ids": int(head.lookalike_ids),
             "updated_at": now,
+            "since": key.since,
+            "deleted_at": None,
         },
     )
     _log(connection, key, generation=0, view=address, next_seq=head.next_seq, why=why, by_hand=False, undoes=None, at=now)
@@ -218,25 +247,26 @@ def swing(
 
 
 def moves(connection: Connection, key: ThreadKey, *, limit: int | None = None) -> list[Move]:
-    """Give the moves of a thread's head, newest first."""
+    """Give the moves of a thread's head, newest first, down to the one that deleted the thread, if it was begun again."""
     statement = (
         select(_LOG)
         .where(_LOG.c.namespace == key.namespace, _LOG.c.thread_id == key.thread_id)
         .order_by(_LOG.c.generation.desc())
         .limit(limit)
     )
-    return [
-        Move(
-            generation=row.generation,
-            view=row.view,
-            next_seq=row.next_seq,
-            why=row.why,
-            by_hand=bool(row.by_hand),
-            undoes=row.undoes,
-            at=row.at,
-        )
-        for row in connection.execute(statement)
-    ]
+    found: list[Move] = []
+    for row in connection.execute(statement):
+        facts = {name: getattr(row, name) for name in ("generation", "view", "next_seq", "why", "undoes", "at")}
+        found.append(Move(**facts, by_hand=bool(row.by_hand)))
+        if row.why == DELETED and key.since > 1:
+            break
+    return found
+
+
+def begun_at(connection: Connection, key: ThreadKey) -> int:
+    """Give the first seq that may be seen of a thread: 1 unless it was deleted."""
+    statement = select(_HEAD.c.since).where(_HEAD.c.namespace == key.namespace, _HEAD.c.thread_id == key.thread_id)
+    return connection.execute(statement).scalar() or 1
 
 
 def swung_at(connection: Connection, key: ThreadKey, generation: int) -> int | None:
@@ -258,6 +288,7 @@ def set_head(connection: Connection, key: ThreadKey, head: Head) -> None:
         "open_calls": stored_calls(connection, key, head.open_calls),
         "lookalike_ids": int(head.lookalike_ids),
         "updated_at": head.updated_at,
+        "since": head.since,
     }
     changed = connection.execute(
         update(_HEAD).where(_HEAD.c.namespace == key.namespace, _HEAD.c.thread_id == key.thread_id).values(**row)

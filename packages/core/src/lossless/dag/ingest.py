@@ -59,6 +59,7 @@ def ingest(
         again: whether what was taken out of the view is stored once more when it is given again with its id.
     """
     head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
+    key = replace(key, since=head.since)  # the caller may know it from before it was deleted
     view = views.load(connection, key.namespace, head.view)
     gone = _Gone(view.hidden()) if again else ()
     calls = tuple(call for call in head.open_calls if call[1] not in gone)
@@ -99,8 +100,8 @@ def sync(
     """Store what is new in a transcript: messages with ids by them, others by content and order; ``refs`` are of the new ones."""
     new: Sequence[Draft] = [draft for draft in drafts if not draft.injected]
     # What is new is found out under the lock, or two who bring the same transcript would both store it.
-    if lock_head(connection, key) is None:
-        create_thread(connection, key, views, format=format, now=now)
+    head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
+    key = replace(key, since=head.since)
     if any(draft.id is None for draft in new):
         recent = [views.load(connection, key.namespace, move.view) for move in moves(connection, key, limit=_RECENT_VIEWS)]
         new = new_drafts(connection, key, recent, new, read)

@@ -309,8 +309,8 @@ def home(connection: Connection, key: ThreadKey, id: str) -> str:
 def _in_lineage(statement: Prepared, connection: Connection, key: ThreadKey, **values: object) -> Iterator[Any]:
     """Run a statement in a thread and in those that it was branched from, up to where it was cut, the thread itself first."""
     for thread_id, until in key.lineage():
-        wanted = {"namespace": key.namespace, "thread_id": thread_id, "until": 2**62 if until is None else until, **values}
-        yield from statement.all(connection, wanted)
+        wanted = {"namespace": key.namespace, "thread_id": thread_id, "until": 2**62 if until is None else until}
+        yield from statement.all(connection, {**wanted, "since": key.since, **values})
 
 
 def _of(table: Any) -> Any:
@@ -325,7 +325,7 @@ def _its_summary(sources: Any) -> Any:
     )
 
 
-_VISIBLE = _SUMMARY.c.newest_seq <= bindparam("until")
+_VISIBLE = _SUMMARY.c.newest_seq.between(bindparam("since"), bindparam("until"))
 _INSERT_NEW = Prepared(insert_new(_SUMMARY))
 # What a summary that was lost has left behind is the same: its id names its sources.
 _INSERT_MESSAGES = Prepared(insert_new(_MESSAGES))

@@ -35,7 +35,7 @@ def list_threads(connection: Connection, reach: Reach, *, limit: int, cursor: st
     statement = (
         select(_HEAD, _THREAD.c.format, _THREAD.c.created_at)
         .join(_THREAD, and_(_THREAD.c.namespace == _HEAD.c.namespace, _THREAD.c.thread_id == _HEAD.c.thread_id))
-        .where(_HEAD.c.namespace == reach.namespace)
+        .where(_HEAD.c.namespace == reach.namespace, _HEAD.c.deleted_at.is_(None))
         .order_by(_HEAD.c.updated_at.desc(), _HEAD.c.thread_id)
         .limit(max(1, limit) + 1)
     )
@@ -52,7 +52,7 @@ def list_threads(connection: Connection, reach: Reach, *, limit: int, cursor: st
     threads = [
         ThreadInfo(
             id=row.thread_id,
-            messages=row.next_seq - 1,
+            messages=row.next_seq - row.since,
             tokens=row.total_tokens,
             format=row.format,
             created_at=from_stored(row.created_at),

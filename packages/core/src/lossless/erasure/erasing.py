@@ -65,7 +65,7 @@ class Eraser:
         Raises:
             NotFoundError: the thread or one of the messages is not there; then nothing is erased.
         """
-        key = find_key(connection, namespace, thread_id)
+        key = find_key(connection, namespace, thread_id, whole=True)
         if key is None:
             raise no_thread(thread_id)
         if connection.dialect.name == "sqlite":

@@ -42,7 +42,7 @@ def lock_family(connection: Connection, key: ThreadKey) -> dict[str, ThreadKey]:
         if not new:
             return locked
         for name in new:
-            lock_head(connection, found[name])
+            lock_head(connection, found[name], deleted=True)
             locked[name] = found[name]
 
 
@@ -126,7 +126,7 @@ def _family(connection: Connection, key: ThreadKey) -> dict[str, ThreadKey]:
     for row in connection.execute(statement):
         branches.setdefault(row.parent, []).append((row.thread_id, row.cut))
     oldest = key.inherited[0][0] if key.inherited else key.thread_id
-    root = find_key(connection, key.namespace, oldest)
+    root = find_key(connection, key.namespace, oldest, whole=True)
     if root is None:
         return {}
     found = {root.thread_id: root}

@@ -13,7 +13,7 @@ from functools import partial
 from sqlalchemy import Connection, text
 
 from lossless.dag.editing import revisions_since
-from lossless.dag.heads import Head, lock_head, moves, read_head, set_head, swing
+from lossless.dag.heads import DELETED, Head, lock_head, moves, read_head, set_head, swing
 from lossless.dag.lineage import find_key
 from lossless.dag.view import View, ViewStore
 from lossless.errors import LosslessError
@@ -126,7 +126,7 @@ class Doctor:
 
     def _mend_thread(self, name: str, connection: Connection) -> list[str]:
         """Make a head again from its log and its messages, and a view that can't be used from what is sound of it."""
-        key = find_key(connection, self._namespace, name)
+        key = find_key(connection, self._namespace, name, whole=True)
         if key is None:
             return []
         counters = derive_counters(connection, key, self._formats(), open_calls_of(connection, key, self._reader))
@@ -150,7 +150,7 @@ class Doctor:
     def _heads(self, connection: Connection, key: ThreadKey, counters: Counters) -> tuple[Head | None, Head | None]:
         """Give the head as it is, and as it should be; None where the newest messages are lost: no seq is given twice."""
         try:
-            stored = lock_head(connection, key)
+            stored = lock_head(connection, key, deleted=True)
         except LosslessError:
             stored = None
         newest = next(iter(moves(connection, key, limit=1)), None)
@@ -170,6 +170,7 @@ class Doctor:
             lookalike_ids=counters.lookalike_ids or (stored is not None and stored.lookalike_ids),
             updated_at=stored.updated_at if stored is not None else newest.at,
             format=stored.format if stored is not None else "",
+            since=stored.since if stored is not None else _begun_again_at(connection, key),
         )
 
     def _mend_index(self, report: Report) -> list[str]:
@@ -187,7 +188,7 @@ def degraded_summaries(connection: Connection, namespace: str) -> list[tuple[str
     found: list[tuple[str, str]] = []
     for name in threads_of(connection, namespace):
         try:
-            head = read_head(connection, ThreadKey(namespace, name))
+            head = read_head(connection, ThreadKey(namespace, name), deleted=True)
             shown = views.load(connection, namespace, head.view).summaries if head is not None else ()
             found += [(name, ref.id) for ref in shown if ref.degraded]
         except LosslessError:
@@ -218,3 +219,8 @@ def _reindex(connection: Connection) -> bool:
         return False
     connection.execute(text("REINDEX"))
     return True
+
+
+def _begun_again_at(connection: Connection, key: ThreadKey) -> int:
+    """Give the first seq that may be seen of a thread, from the log of its head."""
+    return next((move.next_seq for move in moves(connection, key) if move.why == DELETED), 1)

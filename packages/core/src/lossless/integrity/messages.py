@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from lossless.dag.heads import Head
+from lossless.dag.heads import Head, begun_at
 from lossless.errors import CorruptError, LosslessError
 from lossless.integrity.report import Finding
 from lossless.integrity.spine import Spine
@@ -118,6 +118,7 @@ def _walk(connection: Connection, key: ThreadKey, spine: Spine, open_calls: tupl
         UnitTracker(open_calls or ()),
         tracked=open_calls is not None,
         tombstones={each.seq: bytes.fromhex(each.hash) for each in tombstones(connection, own)},
+        since=begun_at(connection, own),
     )
 
 
@@ -136,6 +137,7 @@ class _Walk:
     before: str = ""
     tracked: bool = True
     lookalikes: bool = False
+    since: int = 1
     tombstones: dict[int, bytes] = field(default_factory=dict)
 
     def start(self, connection: Connection) -> Iterator[Finding]:
@@ -159,6 +161,7 @@ class _Walk:
     def step(self, row: Any, formats: Mapping[str, Format], seen: Seen) -> Iterator[Finding]:
         """Check one message."""
         yield from self._gap(row)
+        self._begin_again(row.seq)
         name = f"message {row.id} (seq {row.seq})"
         data, problem = self._payload(row)
         if problem:
@@ -178,6 +181,7 @@ class _Walk:
 
     def finish(self, head: Head) -> Iterator[Finding]:
         """Check what the head says of the messages."""
+        self._begin_again(self.expected)
         counters = (head.next_seq, head.total_tokens) == (self.expected, self.total) and (
             not self.chains or head.chain in self.chains
         )
@@ -187,6 +191,11 @@ class _Walk:
             yield self._found("counter", "the head has other open calls than the messages")
         elif self.lookalikes and not head.lookalike_ids:
             yield self._found("counter", "the head does not say that ids like derived ones were given")
+
+    def _begin_again(self, seq: int) -> None:
+        """Forget the open calls where a thread was deleted and begun again."""
+        if seq == self.since > 1:
+            self.tracker = UnitTracker(())
 
     def _gap(self, row: Any) -> Iterator[Finding]:
         if row.seq != self.expected:

@@ -82,8 +82,8 @@ class _Run:
         """Verify one thread; what can't be read at all is one finding more."""
         found: list[Finding] = []
         try:
-            key = find_key(self.connection, namespace, name)
-            head = read_head(self.connection, key) if key is not None else None
+            key = find_key(self.connection, namespace, name, whole=True)
+            head = read_head(self.connection, key, deleted=True) if key is not None else None
             if key is None or head is None:
                 return [Finding(kind="head", text="it has a head and is not in the list of threads", thread_id=name)]
             self.messages += head.next_seq - 1

@@ -35,7 +35,7 @@ __all__ = [
     "tombstones",
 ]
 
-Kind = Literal["erase", "collect"]
+Kind = Literal["erase", "collect", "delete"]
 
 _ERASURE = ErasureRow.__table__  # type: ignore[attr-defined]
 _TOMBSTONE = TombstoneRow.__table__  # type: ignore[attr-defined]

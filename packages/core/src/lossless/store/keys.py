@@ -15,11 +15,14 @@ class ThreadKey:
 
     A branch has the messages of the threads it comes from up to where it was cut: ``inherited`` names them, oldest first, each
     with the last seq that is taken from it. What comes after is the thread's own.
+
+    Of a thread that was deleted and begun again only what came since is there: messages from seq ``since`` on.
     """
 
     namespace: str
     thread_id: str
     inherited: tuple[tuple[str, int], ...] = ()
+    since: int = 1
 
     @property
     def cut(self) -> int:
@@ -28,6 +31,7 @@ class ThreadKey:
 
     def ranges(self, first: int, last: int) -> list[tuple[str, int, int]]:
         """Say in which thread which part of a range of seqs is stored: (thread id, first seq, last seq), in order."""
+        first = max(first, self.since)
         if not self.inherited:
             return [(self.thread_id, first, last)] if first <= last else []
         found: list[tuple[str, int, int]] = []
@@ -46,7 +50,7 @@ class ThreadKey:
 
     def lineage(self) -> list[tuple[str, int | None]]:
         """Give the threads that it has messages of, itself first, each with the last seq taken from it (None: all)."""
-        return [(self.thread_id, None), *reversed(self.inherited)]
+        return [(self.thread_id, None), *(each for each in reversed(self.inherited) if each[1] >= self.since)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +58,18 @@ class Reach:
     """What a reader may read: a namespace, and the threads in it (None: all of them).
 
     ``bounds``: the last seq that may be read of a thread, where it is not all; so a branch reads the threads that it comes from.
+    ``since``: the first seq that may be read of any. Where all threads may be read, those that were deleted are left out.
     """
 
     namespace: str
     threads: tuple[str, ...] | None = None
     bounds: tuple[tuple[str, int], ...] = ()
+    since: int = 1
 
     @classmethod
     def of(cls, key: ThreadKey) -> Reach:
         """Give the reach of one thread: its own messages and those that it inherits."""
-        return cls(key.namespace, tuple(thread_id for thread_id, _until in key.lineage()), key.inherited)
+        return cls(key.namespace, tuple(thread_id for thread_id, _until in key.lineage()), key.inherited, key.since)
 
 
 def checked_name(value: object, what: str) -> str:

@@ -54,6 +54,11 @@ class Recent(Generic[K, V]):
             if len(self._kept) > self._most:
                 self._kept.popitem(last=False)
 
+    def clear(self) -> None:
+        """Forget all values."""
+        with self._locked():
+            self._kept.clear()
+
     def drop(self, key: K) -> None:
         """Forget a value."""
         with self._locked():

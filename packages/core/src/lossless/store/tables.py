@@ -172,7 +172,10 @@ class NodeRow(Base, table=True):
 
 
 class HeadRow(Base, table=True):
-    """The only mutable row of the conversation model: which view stands for the thread, and where the next message goes."""
+    """The only mutable row of the conversation model: which view stands for the thread, and where the next message goes.
+
+    A deleted thread keeps it, with ``deleted_at``; ``since`` is the first seq that may be seen of it, should it be begun again.
+    """
 
     __tablename__ = "lossless_head"
     __table_args__ = (references("thread", TO_THREAD), references("node", ("view", "digest")), KEYED)
@@ -187,6 +190,8 @@ class HeadRow(Base, table=True):
     open_calls: str = text_column()
     lookalike_ids: int = int_column()
     updated_at: int = int_column()
+    since: int = int_column()
+    deleted_at: int | None = int_column(nullable=True)
 
 
 class HeadLogRow(Base, table=True):

@@ -88,7 +88,8 @@ class CalibrationRow(Base, table=True):
 
 
 class ErasureRow(Base, table=True):
-    """One removal from the store: who asked for it, why and when; ``kind`` is ``erase`` or ``collect``.
+    """One removal from the store: who asked for it, why and when; ``kind`` is ``erase``, ``collect`` or
+    ``delete``.
 
     While ``open`` is 1, in the transaction that removes, the triggers of the append-only tables let it. ``purged_at``: when
     nothing of what it removed was left in the files, as far as the database can tell.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 
 from sqlalchemy import Connection, bindparam, select
@@ -146,7 +147,7 @@ def _tail_after(connection: Connection, key: ThreadKey, cut: int) -> Tail:
 
 
 def _sum_at(connection: Connection, key: ThreadKey, seq: int) -> int:
-    facts = facts_of(connection, key, [seq]) if seq >= 1 else []
+    facts = facts_of(connection, replace(key, since=1), [seq]) if seq >= 1 else []
     return facts[0].total_tokens if facts else 0
 
 

@@ -24,7 +24,7 @@ REMOVABLE = {
     "thread": ("collect",),
     "message": ("collect",),
     "head_log": ("collect",),
-    "snapshot": ("collect",),
+    "snapshot": ("collect", "delete"),
     "blob": ("erase", "collect"),
     "node": ("erase", "collect"),
     "summary": ("erase", "collect"),

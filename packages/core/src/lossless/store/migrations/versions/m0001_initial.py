@@ -147,6 +147,8 @@ def _create_heads() -> None:
         text_column("open_calls"),
         int_column("lookalike_ids"),
         int_column("updated_at"),
+        int_column("since"),
+        int_column("deleted_at", nullable=True),
         sa.ForeignKeyConstraint(["namespace", "thread_id"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.ForeignKeyConstraint(["namespace", "view"], ["lossless_node.namespace", "lossless_node.digest"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id"),
