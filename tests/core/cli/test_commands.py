@@ -153,7 +153,7 @@ def test_a_context_as_json_has_everything(run: Run, url: str) -> None:
     document = run("context", "harbour", "--window", 4_000, "--overhead", 100, "--url", url, "--json").document
     assert (document["window"], document["overhead"], document["hard"], document["soft"]) == (4_000, 100, 2_871, 2_300)
     assert document["messages"][0] == {"role": "system", "content": "You keep the ledger of the harbour."}
-    assert {"kind", "id", "tokens", "first_seq", "last_seq", "text", "ids"} == document["items"][0].keys()
+    assert {"kind", "id", "tokens", "first_seq", "last_seq", "text", "ids", "messages"} == document["items"][0].keys()
     anthropic = run("context", "harbour", "--window", 4_000, "--format", "anthropic", "--url", url, "--json").document
     assert anthropic["system"] is not None
     assert {message["role"] for message in anthropic["messages"]} == {"user", "assistant"}
