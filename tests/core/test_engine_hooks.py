@@ -234,6 +234,9 @@ class Words:
 
 
 class Provider:
+    def __init__(self) -> None:
+        self.redacting: list[Mapping[str, Any]] = []
+
     @lossless.hookimpl
     def lossless_policies(self) -> dict[str, Shouting]:
         return {"shouting": Shouting()}
@@ -241,6 +244,10 @@ class Provider:
     @lossless.hookimpl
     def lossless_formats(self) -> list[Plain]:
         return [Plain()]
+
+    @lossless.hookimpl
+    def lossless_redact(self, message: Mapping[str, Any]) -> None:
+        self.redacting.append(message)
 
     @lossless.hookimpl
     def lossless_models(self) -> list[ModelInfo]:
@@ -256,7 +263,8 @@ class Provider:
 
 
 def test_policies_formats_models_and_counters_of_plugins_are_used() -> None:
-    with opened("sqlite://", model="house-model", policy="shouting", background=False, plugins=[Provider()]) as engine:
+    provider = Provider()
+    with opened("sqlite://", model="house-model", policy="shouting", background=False, plugins=[provider]) as engine:
         assert engine.budget is not None
         assert engine.budget.window == 4_321
         assert engine.counter.count("three little words") == 3
@@ -264,6 +272,7 @@ def test_policies_formats_models_and_counters_of_plugins_are_used() -> None:
         thread.append([{"who": "user", "said": "hello there"}], format="plain")
         assert thread.messages()[0].payload == {"who": "user", "said": "hello there"}
         assert thread.messages()[0].text == "hello there"
+        assert provider.redacting == [{"who": "user", "said": "hello there"}]
         assert thread.context().messages == [{"role": "user", "content": "hello there"}]
         assert thread.context(format="plain", profile="openai").messages == [{"who": "user", "said": "hello there"}]
         thread.append([{"who": "user", "said": f"word{n} " * 40} for n in range(200)])

@@ -21,7 +21,7 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"tokens"}),
     frozenset({"economics"}),
     frozenset({"hooks"}),
-    frozenset({"store"}),
+    frozenset({"store", "redaction"}),
     frozenset({"dag"}),
     frozenset({"policies"}),
     frozenset({"summarizers"}),

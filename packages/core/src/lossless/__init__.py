@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lossless.integrity import Backup, Diagnosis, Finding, Report
     from lossless.messages import Message, MessageRef
     from lossless.policies.model import Answer, Note, SourceItem, Summarizer, SummarizeRequest, Usage, Witness
+    from lossless.redaction import SecretRedactor
     from lossless.store.cipher import AesGcmCipher, Cipher
     from lossless.store.pages import Page
     from lossless.store.search import Hit
@@ -56,6 +57,7 @@ _HOMES = {
     "OpenAISummarizer": "lossless.summarizers.openai_chat",
     "Page": "lossless.store.pages",
     "Report": "lossless.integrity",
+    "SecretRedactor": "lossless.redaction",
     "Snapshot": "lossless.versions",
     "SourceItem": "lossless.policies.model",
     "SpendLimit": "lossless.compaction.guard",
@@ -95,6 +97,7 @@ __all__ = [
     "OpenAISummarizer",
     "Page",
     "Report",
+    "SecretRedactor",
     "Snapshot",
     "SourceItem",
     "SpendLimit",

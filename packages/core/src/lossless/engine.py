@@ -131,9 +131,7 @@ class Engine(Removals, Upkeep):
         self.reader = MessageReader(lambda: self.plugins.formats, self.secrets)
         self._summaries = SummaryCache()
         self.builder = ContextBuilder(self.reader, self._summaries, self.counter, lambda: self.plugins.formats)
-        self.drafter = Drafter(
-            self.namespace, self._secret, self.counter, lambda: self.plugins.formats, is_engines_own, self.database.vault
-        )
+        self.drafter = self._drafter()
         self.guard = Guard(self.database, self.namespace, rules=breaker, limit=spend_limit, tell=self.plugins.event)
         self._caller = SummarizerCaller()
         models = ModelCalls(self.guard, self._caller, self.counter, self.plugins.models)
@@ -326,6 +324,10 @@ class Engine(Removals, Upkeep):
     def now() -> int:
         """Give the time in microseconds."""
         return times.now()
+
+    def _drafter(self) -> Drafter:
+        vault, redact = self.database.vault, self.plugins.redact
+        return Drafter(self.namespace, self._secret, self.counter, lambda: self.plugins.formats, is_engines_own, vault, redact)
 
     def _names(self) -> bytes | None:
         """Give what keys names that tell content; without a cipher they need nothing."""

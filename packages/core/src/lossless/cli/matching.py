@@ -56,6 +56,7 @@ def digest_of(engine: Engine, message: Any, format: str, own: str | None) -> Giv
         has_id = message.get("id") is not None
         if has_id:
             checked_name(message["id"], "a message id")
+        message = engine.plugins.redact(message)
         role, data = reader.role(message), encode(message)
         reader.read(message)
     except MessageError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -95,6 +96,27 @@ class Plugins:
                     found[name] = policy
             self._policies = found
         return self._policies
+
+    def redact(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Give a payload as plugins let it be stored; the same object where none changes it.
+
+        Raises:
+            PluginError: a plugin failed: then the message must not be stored.
+        """
+        found = payload
+        for plugin in reversed(self._manager.hook.lossless_redact.get_hookimpls()):
+            try:
+                given = plugin.function(*([deepcopy(found)] if "message" in plugin.argnames else []))
+            except Exception as error:
+                said = f"the plugin {plugin.plugin_name} failed to redact a message ({type(error).__name__}); nothing was stored"
+                raise PluginError(said, hint="repair or unregister it") from error
+            if given is None:
+                continue
+            if not isinstance(given, Mapping):
+                said = f"the plugin {plugin.plugin_name} gave a {type(given).__name__} for a message; nothing was stored"
+                raise PluginError(said, hint="lossless_redact gives a dict or None")
+            found = dict(given)
+        return found
 
     def models(self) -> Sequence[ModelInfo]:
         """Give the known models, those of plugins that were registered later first."""

@@ -29,6 +29,7 @@ __all__ = [
     "lossless_model",
     "lossless_models",
     "lossless_policies",
+    "lossless_redact",
     "lossless_summarize",
     "lossless_token_counter",
 ]
@@ -49,6 +50,16 @@ def lossless_summarize(request: SummarizeRequest) -> str | None:
 @hookspec
 def lossless_policies(counter: TokenCounter) -> Mapping[str, Policy]:  # type: ignore[empty-body]
     """Give policies by name; ``counter`` is the engine's token counter. A name that another plugin took already is an error."""
+
+
+@hookspec
+def lossless_redact(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Give the message that is stored instead of this one, or None to leave it as it is; called for each message of an append.
+
+    ``message`` is a copy of its payload. Each plugin is given what the one before gave, the last registered first. What goes in
+    the same must come out the same, or what is appended again is not recognised. A plugin that raises keeps the append from
+    storing anything. Mark what you take out by ``lossless.messages.marker(kind)``: ``Message.redacted`` finds it.
+    """
 
 
 @hookspec

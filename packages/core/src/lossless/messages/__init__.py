@@ -12,6 +12,7 @@ from lossless.messages.openai import OpenAIFormat
 from lossless.messages.parts import Call, Media, Opaque, Part, Reasoning, Result, Text, readable, searchable
 from lossless.messages.payload import canonical, canonical_equal, decode, encode
 from lossless.messages.profiles import ANTHROPIC, GEMINI, OPENAI, PROFILES, Profile, Repair, find_profile, rules_for
+from lossless.messages.redacted import marker
 from lossless.messages.repairs import Repaired, is_valid, repair
 from lossless.messages.units import Shape, UnitTracker, shape_of, units
 
@@ -51,6 +52,7 @@ __all__ = [
     "is_request",
     "is_valid",
     "looks_anthropic",
+    "marker",
     "problems",
     "read_erased",
     "readable",

@@ -11,6 +11,7 @@ from typing import Any
 from lossless.messages.erased import ERASED_FORMAT
 from lossless.messages.parts import Part, readable
 from lossless.messages.payload import decode
+from lossless.messages.redacted import kinds_in
 
 __all__ = ["Message", "MessageRef"]
 
@@ -95,6 +96,11 @@ class Message:
     def erased(self) -> bool:
         """Whether its payload was erased: what is left is a placeholder with role and call ids."""
         return self.format == ERASED_FORMAT
+
+    @property
+    def redacted(self) -> tuple[str, ...]:
+        """The kinds of what was taken out before it was stored, such as ``aws-access-key``."""
+        return kinds_in(self.data)
 
     @cached_property
     def text(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lossless.errors import MessageError
 from lossless.messages import Format, Message, encode, is_request, looks_anthropic, searchable, shape_of
-from lossless.messages.parts import Part, Result, Text
+from lossless.messages.parts import Opaque, Part, Result, Text
 from lossless.store.analyzer import analyze
 from lossless.store.append import Draft
 from lossless.store.blobs import stored_blob
@@ -61,6 +61,7 @@ class Drafter:
         formats: gives the readers of formats by name.
         is_engines_own: tells of a text whether the engine wrote it, given what tells whether a summary id is known.
         vault: seals payloads; where there is a cipher, nothing is analysed for the search index.
+        redact: gives a payload as it may be stored.
     """
 
     def __init__(
@@ -71,9 +72,11 @@ class Drafter:
         formats: Callable[[], Mapping[str, Format]],
         is_engines_own: Callable[[str, Callable[[str], bool]], bool],
         vault: Vault,
+        redact: Callable[[dict[str, Any]], dict[str, Any]],
     ) -> None:
         self._namespace = namespace
         self._vault = vault
+        self._redact = redact
         self._secret = secret
         self._counter = counter
         self._formats = formats
@@ -124,14 +127,24 @@ class Drafter:
         return drafts
 
     def _of_message(self, message: Message, known: Callable[[str], bool]) -> Draft:
-        at = to_stored(message.created_at)
-        said = Said(message.id, message.role, participant(message.payload), message.parts)
+        at, payload = to_stored(message.created_at), message.payload
+        redacted = self._redact(payload) if isinstance(payload, dict) else payload
+        if redacted is not payload:
+            return self._of_redacted(message, redacted, at, known)
+        said = Said(message.id, message.role, participant(payload), message.parts)
         return self._draft(said, message.format, message.data, at, known)
+
+    def _of_redacted(self, message: Message, payload: dict[str, Any], at: int, known: Callable[[str], bool]) -> Draft:
+        reader = self._formats().get(message.format)
+        parts = reader.read(payload) if reader is not None else (Opaque(payload),)
+        said = Said(message.id, message.role, participant(payload), parts)
+        return self._draft(said, message.format, encode(payload), at, known)
 
     def _of_payload(self, payload: dict[str, Any], format: str, at: int, known: Callable[[str], bool]) -> Draft:
         reader = self._formats()[format]
         given = payload.get("id")
         id = None if given is None else checked_name(given, "a message id")
+        payload = self._redact(payload)
         role, data = reader.role(payload), encode(payload)
         return self._draft(Said(id, role, participant(payload), reader.read(payload)), format, data, at, known)
 
