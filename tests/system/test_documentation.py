@@ -14,7 +14,15 @@ import pytest
 
 from lossless_sources import ROOT
 
-DOCUMENTS = ("README.md", "docs/compaction.md", "docs/langchain.md", "docs/plugins.md", "docs/security.md", "docs/versions.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/compaction.md",
+    "docs/langchain.md",
+    "docs/plugins.md",
+    "docs/search.md",
+    "docs/security.md",
+    "docs/versions.md",
+)
 
 
 def blocks(document: str, language: str) -> list[str]:
