@@ -26,7 +26,6 @@ from lossless import Engine
 from lossless.errors import ConfigError
 from lossless_langchain import LosslessMiddleware
 from lossless_langchain.codec import decode_stored
-from lossless_langchain_cases import same
 from lossless_langchain_models import Overflow, ScriptedModel, call, calling
 
 GIST = "In gist, the assistant looked up several results, all of them about the fox."
@@ -67,7 +66,8 @@ def config(thread: str) -> dict[str, Any]:
 def assert_all_kept(engine: Engine, thread: str, state: list[BaseMessage]) -> None:
     kept = stored(engine, thread)
     assert len(kept) == len(state)
-    assert all(same(a, b) for a, b in zip(kept, state, strict=True))
+    assert kept == state
+    assert [type(message) for message in kept] == [type(message) for message in state]
     assert engine.verify(thread).ok
 
 
@@ -547,3 +547,56 @@ def test_an_agent_works_on_postgresql(postgres_url: str) -> None:
         )
         state = agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))["messages"]
         assert_all_kept(engine, "t", state)
+
+
+def test_a_run_that_fails_keeps_what_was_said_once(engine: Engine) -> None:
+    model = ScriptedModel(script=[ConnectionError("down"), "hello again"])
+    agent = create_agent(model, middleware=[LosslessMiddleware(engine)], checkpointer=InMemorySaver())
+    with pytest.raises(ConnectionError):
+        agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))
+    assert [message.text for message in stored(engine, "t")] == ["hi"]
+    state = agent.invoke(None, config("t"))["messages"]
+    assert [message.text for message in stored(engine, "t")] == ["hi", "hello again"]
+    assert_all_kept(engine, "t", state)
+
+
+def test_system_prompt_and_tools_are_within_the_window_too(engine: Engine) -> None:
+    @tool(description=WORDS * 100)
+    def big(number: int) -> str:
+        return "x"
+
+    model = ScriptedModel(script=looking(40))
+    prompt = WORDS * 200
+    agent = create_agent(
+        model, tools=[look, big], middleware=[LosslessMiddleware(engine)], system_prompt=prompt, checkpointer=InMemorySaver()
+    )
+    agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))
+    assert engine.budget is not None
+    room = engine.budget.window * 3 // 4
+    beside = engine.counter.count(WORDS * 100) + 500
+    for shown in model.seen:
+        assert shown[0].text == prompt
+        assert beside + sum(engine.counter.count(str(message.content)) + 10 for message in shown) <= room
+
+
+def test_langchains_own_error_for_a_context_that_is_too_long_is_known(engine: Engine) -> None:
+    from langchain_core.exceptions import ContextOverflowError
+
+    def script(messages: list[BaseMessage]) -> AIMessage:
+        if len(model.seen) == 20:
+            raise ContextOverflowError("no")
+        return turns(messages)
+
+    turns = looking(25)
+    model = ScriptedModel(script=script)
+    agent = create_agent(model, tools=[look], middleware=[LosslessMiddleware(engine)])
+    state = agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))["messages"]
+    assert state[-1].text == "done"
+    sizes = [sum(engine.counter.count(str(message.content)) for message in shown) for shown in model.seen]
+    assert sizes[20] < sizes[19] * 2 // 3
+
+
+def test_importing_the_package_warns_of_nothing() -> None:
+    names = ["codec", "lcel", "middleware", "models", "plugin", "running", "summarizer", "tools"]
+    code = "\n".join(f"import lossless_langchain.{name}" for name in names)
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
