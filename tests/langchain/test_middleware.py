@@ -12,7 +12,15 @@ from typing import Annotated, Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, ModelRetryMiddleware, SummarizationMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HumanInTheLoopMiddleware,
+    ModelRequest,
+    ModelResponse,
+    ModelRetryMiddleware,
+    SummarizationMiddleware,
+)
+from langchain.agents.middleware.types import ExtendedModelResponse
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
@@ -600,3 +608,15 @@ def test_importing_the_package_warns_of_nothing() -> None:
     names = ["codec", "lcel", "middleware", "models", "plugin", "running", "summarizer", "tools"]
     code = "\n".join(f"import lossless_langchain.{name}" for name in names)
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_the_middleware_can_be_called_outside_of_a_graph(engine: Engine) -> None:
+    middleware = LosslessMiddleware(engine)
+    given = HumanMessage("hi", id="h1")
+    request = ModelRequest(model=ScriptedModel(script=["x"]), messages=[given], state={"messages": [given]})
+    response = middleware.wrap_model_call(
+        request, lambda shown: ModelResponse(result=[AIMessage(f"{len(shown.messages)} shown")])
+    )
+    assert isinstance(response, ExtendedModelResponse)
+    (info,) = engine.threads()
+    assert [message.text for message in stored(engine, info.id)] == ["hi", "1 shown"]

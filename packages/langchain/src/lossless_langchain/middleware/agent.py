@@ -139,7 +139,7 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Run the tool within its thread, and store its result at once."""
-        run = self._run_of(request.state, request.runtime.config)
+        run = self._run_of(request.state, _config_of(request))
         with in_thread(run.thread_id, run.named):
             result = handler(request)
         self._store_result(run, result)
@@ -149,7 +149,7 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
         """Do the same as :meth:`wrap_tool_call`."""
-        run = self._run_of(request.state, request.runtime.config)
+        run = self._run_of(request.state, _config_of(request))
         with in_thread(run.thread_id, run.named):
             result = await handler(request)
         await asyncio.to_thread(self._store_result, run, result)
@@ -158,7 +158,7 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
     # Model calls
 
     def _prepare(self, request: ModelRequest[Any]) -> _Call:
-        run = self._run_of(request.state, get_config())
+        run = self._run_of(request.state, _config())
         state = with_ids(request.state["messages"])
         ledger = self._ledgers.of(run.thread_id)
         beside = [*added(request.messages, state), *([request.system_message] if request.system_message else [])]
@@ -234,6 +234,19 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         made_up = uuid4().hex
         thread_id = self._made_up.setdefault(task, made_up if caller is None else below(caller, made_up))
         return _Run(thread_id=thread_id, named=named, fresh=True, whole=True)
+
+
+def _config() -> Mapping[str, Any]:
+    """Give the config of the run; empty where the middleware is called outside of one."""
+    try:
+        return get_config()
+    except RuntimeError:
+        return {}
+
+
+def _config_of(request: ToolCallRequest) -> Mapping[str, Any]:
+    found = getattr(request.runtime, "config", None)
+    return found if isinstance(found, Mapping) else _config()
 
 
 def _own_budget(window: int | None, budget: Budget | None) -> Budget | None:
