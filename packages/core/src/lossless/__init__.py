@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lossless.dag.history import ViewRecord
     from lossless.dag.threads import ThreadInfo
     from lossless.engine import Engine
-    from lossless.erasure import Erasure, Tombstone
+    from lossless.erasure import Collected, Erasure, Removal, Retention, Tombstone
     from lossless.errors import LosslessError
     from lossless.integrity import Backup, Diagnosis, Finding, Report
     from lossless.messages import Message, MessageRef
@@ -38,16 +38,17 @@ _HOMES = {
     "ActiveContext": "lossless.context.model",
     "AesGcmCipher": "lossless.store.cipher",
     "Answer": "lossless.policies.model",
+    "Backup": "lossless.integrity",
     "BreakerRules": "lossless.summarizers.breaker",
     "Budget": "lossless.context.budget",
     "Cipher": "lossless.store.cipher",
+    "Collected": "lossless.erasure",
     "CompactionResult": "lossless.compaction.model",
     "ContextItem": "lossless.context.model",
-    "Backup": "lossless.integrity",
     "Diagnosis": "lossless.integrity",
     "Engine": "lossless.engine",
-    "FallbackSummarizer": "lossless.summarizers.fallback",
     "Erasure": "lossless.erasure",
+    "FallbackSummarizer": "lossless.summarizers.fallback",
     "Finding": "lossless.integrity",
     "Hit": "lossless.store.search",
     "LosslessError": "lossless.errors",
@@ -56,7 +57,9 @@ _HOMES = {
     "Note": "lossless.policies.model",
     "OpenAISummarizer": "lossless.summarizers.openai_chat",
     "Page": "lossless.store.pages",
+    "Removal": "lossless.erasure",
     "Report": "lossless.integrity",
+    "Retention": "lossless.erasure",
     "SecretRedactor": "lossless.redaction",
     "Snapshot": "lossless.versions",
     "SourceItem": "lossless.policies.model",
@@ -82,6 +85,7 @@ __all__ = [
     "BreakerRules",
     "Budget",
     "Cipher",
+    "Collected",
     "CompactionResult",
     "ContextItem",
     "Diagnosis",
@@ -96,7 +100,9 @@ __all__ = [
     "Note",
     "OpenAISummarizer",
     "Page",
+    "Removal",
     "Report",
+    "Retention",
     "SecretRedactor",
     "Snapshot",
     "SourceItem",

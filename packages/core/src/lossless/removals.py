@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from lossless.erasure.collecting import Garbage, find_garbage, keep_writers_out, remove_garbage
 from lossless.erasure.deleting import delete_thread
 from lossless.erasure.erasing import Eraser, who_am_i
-from lossless.erasure.model import Erasure, Removal
+from lossless.erasure.model import Collected, Erasure, Removal, Retention
 from lossless.erasure.records import list_removals
-from lossless.errors import LosslessError
+from lossless.erasure.retaining import expired, needed_by
+from lossless.errors import ConfigError, LosslessError
 from lossless.hooks import Plugins
 from lossless.store import times
-from lossless.store.erasures import Tombstone, is_pending, mark_purged, note_epoch, read_epoch, tombstones
+from lossless.store.erasures import Tombstone, is_pending, mark_purged, note_epoch, read_epoch, removing, tombstones
 from lossless.store.keys import ThreadKey
 from lossless.twins import async_twin
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Removals"]
 
 _log = logging.getLogger("lossless")
+_LATER = "the bytes are removed from the files when the engine is closed, or by purge()"
 
 
 class Removals:
@@ -84,7 +88,7 @@ class Removals:
         left, threads = self.database.write(job)
         self._forget()
         self._purge_owed = True
-        pending = self.purge(at_any_size=False) if purge else ("the bytes are removed from the files when the engine is closed",)
+        pending = self.purge(at_any_size=False) if purge else (_LATER,)
         self.plugins.event("erased", thread_id=thread_id, messages=len(left), threads=list(threads), pending=list(pending))
         return Erasure(tombstones=tuple(left), threads=threads, pending=pending)
 
@@ -110,6 +114,82 @@ class Removals:
         self.database.write(job)
         self._forget()
         self.plugins.event("thread.deleted", thread_id=thread_id)
+
+    def collect_garbage(self, dry_run: bool = False, *, by: str | None = None) -> Collected:
+        """Remove rows that no head, log, snapshot or branch leads to, and deleted threads that no other thread comes from.
+
+        It looks at the whole namespace; writers wait meanwhile. What it removed is purged from the files when the engine is
+        closed, or by ``purge()``.
+
+        Args:
+            dry_run: only count.
+            by: who asked for it; None: the user that this process runs as.
+        """
+        if dry_run:
+            with self.database.read() as connection:
+                garbage = find_garbage(connection, self.namespace)
+            return Collected(threads=garbage.threads, rows=garbage.rows(), dry_run=True)
+        return self._collect(who_am_i() if by is None else by, "collected")
+
+    def retain(
+        self,
+        thread_ids: Iterable[str] | None = None,
+        *,
+        older_than: timedelta | datetime | None = None,
+        dry_run: bool = False,
+        by: str | None = None,
+    ) -> Retention:
+        """Let threads go: delete them, and remove from the store what no other thread needs of them.
+
+        Args:
+            thread_ids: only among these; None: among all.
+            older_than: only those that were last appended to before this moment, or longer ago than this.
+            dry_run: only say what would go.
+            by: who asked for it; None: the user that this process runs as.
+
+        Raises:
+            ConfigError: neither threads nor an age is given: everything would go.
+        """
+        ids = None if thread_ids is None else list(thread_ids)
+        if ids is None and older_than is None:
+            raise ConfigError("a retention needs threads or an age", hint="give thread_ids= or older_than=timedelta(days=…)")
+        before = None if older_than is None else _moment(older_than)
+        who, reason = who_am_i() if by is None else by, "retention"
+        with self.database.read() as connection:
+            gone = expired(connection, self.namespace, ids, before)
+            kept = needed_by(connection, self.namespace, gone)
+            garbage = find_garbage(connection, self.namespace, gone)
+        if dry_run:
+            counted = Collected(threads=garbage.threads, rows=garbage.rows(), dry_run=True)
+            return Retention(threads=tuple(gone), kept=kept, collected=counted, dry_run=True)
+
+        def job(connection: Connection) -> list[str]:
+            # Looked at again: one of them may have been appended to meanwhile.
+            still = [each for each in expired(connection, self.namespace, ids, before) if each in gone]
+            for each in still:
+                delete_thread(connection, self.namespace, each, self.views, who=who, reason=reason, now=times.now())
+            return still
+
+        deleted = self.database.write(job)
+        self._forget()
+        kept = {each: branch for each, branch in kept.items() if each in deleted}
+        return Retention(threads=tuple(deleted), kept=kept, collected=self._collect(who, reason))
+
+    def _collect(self, who: str, reason: str) -> Collected:
+        def job(connection: Connection) -> Garbage:
+            named: dict[str, Any] = {"thread_id": None, "who": who, "reason": reason, "now": times.now()}
+            with removing(connection, self.namespace, "collect", **named) as removal:
+                keep_writers_out(connection)
+                garbage = find_garbage(connection, self.namespace)
+                remove_garbage(connection, self.namespace, garbage, self.reader)
+                removal.rows = sum(garbage.rows().values())
+            return garbage
+
+        garbage = self.database.write(job)
+        self._forget()
+        self._purge_owed = True
+        self.plugins.event("collected", rows=garbage.rows(), threads=list(garbage.threads))
+        return Collected(threads=garbage.threads, rows=garbage.rows(), pending=(_LATER,))
 
     def purge(self, *, at_any_size: bool = True) -> tuple[str, ...]:
         """Remove from the files of the database what removed rows left in them; writers wait meanwhile.
@@ -146,6 +226,8 @@ class Removals:
     aerase = async_twin(erase)
     adelete_thread = async_twin(delete_thread)
     apurge = async_twin(purge)
+    acollect_garbage = async_twin(collect_garbage)
+    aretain = async_twin(retain)
     atombstones = async_twin(tombstones)
     aremovals = async_twin(removals)
 
@@ -170,3 +252,10 @@ class Removals:
             left = (str(error),)
         for what in left:
             _log.warning("purge pending namespace=%s what=%s", self.namespace, what)
+
+
+def _moment(older_than: timedelta | datetime) -> int:
+    """Give the moment that is meant, in microseconds."""
+    if isinstance(older_than, timedelta):
+        return times.now() - round(older_than.total_seconds() * 1_000_000)
+    return times.to_stored(older_than)

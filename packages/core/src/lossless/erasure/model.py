@@ -91,7 +91,7 @@ class Retention:
 
     Attributes:
         threads: the threads that went out of lists, views and search.
-        kept: those that were old enough and stay, since a thread that stays comes from them, with one that does.
+        kept: those among them whose rows stay in the store, since a thread that stays comes from them, with one that does.
         collected: what was removed from the store with them.
         dry_run: whether it was only looked at.
     """

@@ -43,6 +43,9 @@ class Index(Protocol):
     def replace(self, connection: Connection, key: ThreadKey, seq: int, before: str, after: str) -> None:
         """Index other tokens for a message; those before must be the ones that it was indexed with."""
 
+    def remove(self, connection: Connection, key: ThreadKey, seq: int, before: str) -> None:
+        """Forget the tokens of a message, whose entry is about to be removed."""
+
     def last(self, connection: Connection) -> int:
         """Give the highest docid, 0 where there is none; of every namespace."""
 

@@ -70,6 +70,12 @@ class Fts5Index:
             _FORGET_TERMS.run(connection, {"docid": row.docid, "scope": scope_of(key), "body": before})
             _INSERT_TERMS.run(connection, {"docid": row.docid, "scope": scope_of(key), "body": after})
 
+    def remove(self, connection: Connection, key: ThreadKey, seq: int, before: str) -> None:
+        """Tell the contentless table what it is to forget."""
+        row = _DOCUMENT.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq})
+        if row is not None:
+            _FORGET_TERMS.run(connection, {"docid": row.docid, "scope": scope_of(key), "body": before})
+
     def last(self, connection: Connection) -> int:
         """Give the highest docid."""
         return _LAST_DOCUMENT.first(connection, {}).last or 0

@@ -36,6 +36,9 @@ class SealedIndex:
     def replace(self, connection: Connection, key: ThreadKey, seq: int, before: str, after: str) -> None:
         """Nothing is to be done: of what messages say nothing is kept."""
 
+    def remove(self, connection: Connection, key: ThreadKey, seq: int, before: str) -> None:
+        """Nothing is to be done."""
+
     def last(self, connection: Connection) -> int:
         """Give the highest docid."""
         return int(self._documents.last(connection))

@@ -80,6 +80,9 @@ class TsvectorIndex:
         named = {"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
         _REPLACE.run(connection, {**named, "held": held, "tokens": tokens})
 
+    def remove(self, connection: Connection, key: ThreadKey, seq: int, before: str) -> None:
+        """Nothing is to be done: they stand in the entry."""
+
     def last(self, connection: Connection) -> int:
         """Give the highest docid."""
         return _LAST.first(connection, {})[0] or 0

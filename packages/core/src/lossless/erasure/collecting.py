@@ -1,0 +1,214 @@
+"""Collecting: rows that no head, log, snapshot or branch leads to, and deleted threads that no other thread comes from.
+
+What is found by reading alone is found first, so that a dry run says the same; then it is removed, in the same transaction. A
+thread in which something was erased stays: its rows are what keeps erased ids from coming back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, select, text
+
+from lossless.dag.lineage import find_key
+from lossless.dag.summaries import home
+from lossless.erasure.family import chunked
+from lossless.erasure.leftovers import remove_summaries
+from lossless.erasure.reopening import Made
+from lossless.errors import LosslessError
+from lossless.messages import searchable
+from lossless.store.analyzer import analyze
+from lossless.store.index import index_of
+from lossless.store.keys import ThreadKey
+from lossless.store.read import MessageReader
+from lossless.store.tables import (
+    METADATA,
+    BlobRow,
+    HeadLogRow,
+    HeadRow,
+    MessageRow,
+    NodeRow,
+    SearchDocRow,
+    SnapshotRow,
+    SummaryChildRow,
+    SummaryRow,
+    ThreadRow,
+    TombstoneRow,
+)
+
+__all__ = ["Garbage", "find_garbage", "keep_writers_out", "remove_garbage"]
+
+_HEAD, _THREAD = HeadRow.__table__, ThreadRow.__table__  # type: ignore[attr-defined]
+_MESSAGE, _BLOB = MessageRow.__table__, BlobRow.__table__  # type: ignore[attr-defined]
+_NODE, _LOG, _SNAPSHOT = NodeRow.__table__, HeadLogRow.__table__, SnapshotRow.__table__  # type: ignore[attr-defined]
+_SUMMARY, _CHILD = SummaryRow.__table__, SummaryChildRow.__table__  # type: ignore[attr-defined]
+_DOC, _TOMBSTONE = SearchDocRow.__table__, TombstoneRow.__table__  # type: ignore[attr-defined]
+_OF_THREADS = ("search_doc", "correction", "snapshot", "head_log", "head", "message", "thread")
+"""The tables whose rows go with a thread, in an order in which none refers to one that went before."""
+
+
+@dataclass(slots=True)
+class Garbage:
+    """What can be removed: whole threads, and single rows by their keys."""
+
+    threads: tuple[str, ...] = ()
+    summaries: set[Made] = field(default_factory=set)
+    nodes: set[bytes] = field(default_factory=set)
+    blobs: set[bytes] = field(default_factory=set)
+    messages: int = 0
+
+    def rows(self) -> dict[str, int]:
+        """Count it, by kind."""
+        return {
+            "threads": len(self.threads),
+            "messages": self.messages,
+            "summaries": len(self.summaries),
+            "nodes": len(self.nodes),
+            "blobs": len(self.blobs),
+        }
+
+
+def find_garbage(connection: Connection, namespace: str, also: Iterable[str] = ()) -> Garbage:
+    """Find what nothing in a namespace leads to; ``also``: threads that are taken for deleted.
+
+    Before it is removed, :func:`keep_writers_out` must have been called in the same transaction.
+    """
+    gone = _collectable(connection, namespace, set(also))
+    found = Garbage(tuple(sorted(gone)))
+    reached, named = _walk_views(connection, namespace, gone)
+    found.nodes = {bytes(each) for each in _column(connection, namespace, _NODE.c.digest)} - reached
+    found.summaries = _all_summaries(connection, namespace) - _reached_summaries(connection, namespace, named)
+    held = select(_MESSAGE.c.thread_id, _MESSAGE.c.digest).where(_MESSAGE.c.namespace == namespace)
+    kept: set[bytes] = set()
+    for row in connection.execute(held):
+        if row.thread_id in gone:
+            found.messages += 1
+        else:
+            kept.add(bytes(row.digest))
+    found.blobs = {bytes(each) for each in _column(connection, namespace, _BLOB.c.digest)} - kept
+    return found
+
+
+def remove_garbage(connection: Connection, namespace: str, garbage: Garbage, reader: MessageReader) -> None:
+    """Remove what was found, inside the transaction that it was found in, while a removal is open."""
+    for thread_id in garbage.threads:
+        _unindex(connection, ThreadKey(namespace, thread_id), reader)
+    remove_summaries(connection, namespace, garbage.summaries)
+    for name in _OF_THREADS:
+        table = METADATA.tables[f"lossless_{name}"]
+        for thread_id in _children_first(connection, namespace, garbage.threads) if name == "thread" else garbage.threads:
+            connection.execute(delete(table).where(table.c.namespace == namespace, table.c.thread_id == thread_id))
+    for table, digests in ((_NODE, garbage.nodes), (_BLOB, garbage.blobs)):
+        for chunk in chunked(sorted(digests)):
+            connection.execute(delete(table).where(table.c.namespace == namespace, table.c.digest.in_(chunk)))
+
+
+def keep_writers_out(connection: Connection) -> None:
+    """Let nobody store what garbage might be found to be part of; SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        for table in ("head", "blob", "node", "summary"):
+            connection.execute(text(f"LOCK TABLE lossless_{table} IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def _collectable(connection: Connection, namespace: str, also: set[str]) -> set[str]:
+    """Give the deleted threads that no thread that stays comes from, and in which nothing was erased."""
+    deleted = select(_HEAD.c.thread_id).where(_HEAD.c.namespace == namespace, _HEAD.c.deleted_at.is_not(None))
+    gone = set(connection.execute(deleted).scalars()) | also
+    gone -= set(_column(connection, namespace, _TOMBSTONE.c.thread_id))
+    parents = select(_THREAD.c.thread_id, _THREAD.c.parent).where(_THREAD.c.namespace == namespace, _THREAD.c.parent.is_not(None))
+    pairs = [(row.thread_id, row.parent) for row in connection.execute(parents)]
+    while needed := {parent for thread_id, parent in pairs if thread_id not in gone} & gone:
+        gone -= needed
+    return gone
+
+
+def _walk_views(connection: Connection, namespace: str, gone: set[str]) -> tuple[set[bytes], dict[str, set[str]]]:
+    """Give the nodes that the views of threads that stay are made of, and the summaries that each thread's views name."""
+    nodes = connection.execute(select(_NODE).where(_NODE.c.namespace == namespace))
+    below = {bytes(row.digest): json.loads(row.data) for row in nodes}
+    reached: set[bytes] = set()
+    named: dict[str, set[str]] = {}
+    ids: dict[bytes, frozenset[str]] = {}
+
+    def walk(digest: bytes) -> frozenset[str]:
+        if digest not in ids:
+            reached.add(digest)
+            node = below.get(digest, {"leaf": []})
+            if "leaf" in node:
+                ids[digest] = frozenset(element[1] for element in node["leaf"] if element[0] == "summary")
+            else:
+                ids[digest] = frozenset().union(*(walk(bytes.fromhex(child)) for child in node["inner"]))
+        return ids[digest]
+
+    for table in (_HEAD, _LOG, _SNAPSHOT):
+        statement = select(table.c.thread_id, table.c.view).where(table.c.namespace == namespace).distinct()
+        for row in connection.execute(statement):
+            if row.thread_id not in gone:
+                named.setdefault(row.thread_id, set()).update(walk(bytes(row.view)))
+    return reached, named
+
+
+def _reached_summaries(connection: Connection, namespace: str, named: dict[str, set[str]]) -> set[Made]:
+    """Give the summaries that views name, and those below them."""
+    waiting: set[Made] = set()
+    for thread_id, ids in named.items():
+        key = find_key(connection, namespace, thread_id, whole=True)
+        if key is not None:
+            waiting |= {Made(stored, id) for id in ids if (stored := _home(connection, key, id)) is not None}
+    children: dict[Made, list[Made]] = {}
+    for row in connection.execute(select(_CHILD).where(_CHILD.c.namespace == namespace)):
+        children.setdefault(Made(row.thread_id, row.summary_id), []).append(Made(row.source_thread, row.child_id))
+    found: set[Made] = set()
+    while waiting:
+        made = waiting.pop()
+        found.add(made)
+        waiting.update(child for child in children.get(made, ()) if child not in found)
+    return found
+
+
+def _home(connection: Connection, key: ThreadKey, id: str) -> str | None:
+    try:
+        return home(connection, key, id)
+    except LosslessError:
+        return None
+
+
+def _all_summaries(connection: Connection, namespace: str) -> set[Made]:
+    statement = select(_SUMMARY.c.thread_id, _SUMMARY.c.id).where(_SUMMARY.c.namespace == namespace)
+    return {Made(row.thread_id, row.id) for row in connection.execute(statement)}
+
+
+def _unindex(connection: Connection, key: ThreadKey, reader: MessageReader) -> None:
+    """Take the words of a thread's messages out of the index; what can't be read any more is left to the doctor."""
+    last = connection.execute(
+        select(func.max(_MESSAGE.c.seq)).where(_MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.thread_id)
+    ).scalar()
+    statement = select(_DOC.c.seq).where(_DOC.c.namespace == key.namespace, _DOC.c.thread_id == key.thread_id)
+    if last is None:
+        return
+    index = index_of(connection)
+    for chunk in chunked(connection.execute(statement).scalars().all()):
+        try:
+            messages = reader.by_seq(connection, key, chunk, keep=False)
+        except LosslessError:
+            continue
+        for message in messages:
+            index.remove(connection, key, message.seq, " ".join(analyze(searchable(message.parts))))
+
+
+def _children_first(connection: Connection, namespace: str, threads: Iterable[str]) -> Iterator[str]:
+    """Give threads so that none comes before one that was branched from it."""
+    statement = select(_THREAD.c.thread_id, _THREAD.c.parent).where(_THREAD.c.namespace == namespace)
+    parents = {row.thread_id: row.parent for row in connection.execute(statement)}
+
+    def depth(thread_id: str | None) -> int:
+        return 0 if thread_id is None else 1 + depth(parents.get(thread_id))
+
+    yield from sorted(threads, key=depth, reverse=True)
+
+
+def _column(connection: Connection, namespace: str, column: Any) -> Iterator[Any]:
+    return iter(connection.execute(select(column).where(column.table.c.namespace == namespace)).scalars())
