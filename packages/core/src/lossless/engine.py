@@ -143,6 +143,7 @@ class Engine(Removals, Upkeep):
             models,
             self._names,
         )
+        writer.window = self.budget.window if self.budget is not None else writer.window
         self.compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
         self.calibration = Calibration(self.database, self.namespace, model, margin, exact=margin < _INEXACT)
         self.worker = Worker()

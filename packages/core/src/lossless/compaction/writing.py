@@ -10,6 +10,7 @@ from typing import Any
 from lossless.compaction.acceptance import cleaned, objection
 from lossless.compaction.calls import Calls, ModelCalls
 from lossless.compaction.escalation import Ask, Outcome, escalate, targets
+from lossless.compaction.piecewise import ask_piecewise
 from lossless.compaction.plan import Block
 from lossless.compaction.prompts import framed, instructions, mark_of, previous_end, transcript
 from lossless.context.rendering import own_words, render_summary
@@ -28,6 +29,8 @@ __all__ = ["Calls", "Sources", "SummaryWriter"]
 
 _CONTROLS = frozenset({"blank", "lossy", "lossy_padded", "pointer", "source_plus_conclusion"})
 """Policies that exist to be compared with; their verdict is recorded, not enforced."""
+_WINDOW = 32_000
+"""Tokens that a summarizer is taken to read at once where neither it nor the engine says more."""
 _LONGEST = 60
 """Characters a token of a summarizer's answer may have on average before the answer is not even counted."""
 
@@ -62,6 +65,7 @@ class SummaryWriter:
         secret: Callable[[], bytes | None] = lambda: None,
     ) -> None:
         self._secret = secret
+        self.window = _WINDOW
         self.policy = policy
         self._plain = plain
         self._summarizer = summarizer
@@ -165,7 +169,7 @@ class SummaryWriter:
             thread_id=calls.thread_id,
         )
         try:
-            answer = self._models.ask(summarizer, request, calls).text
+            answer = ask_piecewise(self._models, summarizer, request, written, calls, self._counter, self.window).text
         except SummarizerError as error:
             return error
         if len(answer) > _LONGEST * max(room, 1):
