@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
+from lossless.context.ancestors import with_ancestors
 from lossless.context.budget import Limits
 from lossless.context.edits import Edited, after_edits
 from lossless.context.entries import SummaryCache
@@ -86,6 +87,7 @@ class ContextBuilder:
             if limits is None or context.tokens <= limits.hard:
                 return self._with_recall(scene, whole, context, writer, profile, address, limits)
         room = limits.hard
+        scene = with_ancestors(scene, room, head.total_tokens if head is not None else 0)
         for _attempt in range(_ATTEMPTS):
             chosen = fit(scene, room, limits)
             context = self._rendered(scene, chosen, writer, profile, address, limits)

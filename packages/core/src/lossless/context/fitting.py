@@ -80,6 +80,8 @@ def fit(scene: Scene, room: int, limits: Limits) -> Chosen:
         reason = f"{named}, and {limits.hard} are left for everything"
     represented = sum(refs[place].messages if place in refs else 1 for place in pieces)
     missing = omission_piece(scene, set(pieces))
+    if missing is None and not reason:
+        return everything(scene)
     if missing is not None:
         pieces = pieces | dict([missing])
     return Chosen([pieces[place] for place in sorted(pieces)], represented, reason, Edited(cut=True))
