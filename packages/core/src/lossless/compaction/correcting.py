@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lossless.context.corrections import detect_correction, find_meant, may_correct, spoken_of
 from lossless.dag.ingest import Ingested
+from lossless.dag.segments import SummaryRef
 from lossless.hooks import Plugins
 from lossless.store.append import Draft
 from lossless.store.connection import Database
@@ -21,8 +22,11 @@ def note_corrections(
 ) -> None:
     """Note what the newest request that was added corrects, if it corrects something.
 
-    Most requests are told from their search terms not to, which costs microseconds; no database is asked then.
+    Most requests are told from their search terms not to, which costs microseconds; no database is asked then. Nor is one asked
+    while no summary stands in the view: what is corrected is shown itself.
     """
+    if not any(isinstance(segment, SummaryRef) for segment in done.view.segments):
+        return
     asked = next((draft for draft in reversed(drafts) if draft.request and not draft.injected), None)
     if asked is None or not done.added or not (plugins.detect_corrections or may_correct(asked.terms)):
         return
