@@ -78,7 +78,7 @@ def _bury(connection: Connection, key: ThreadKey, row: Any, number: int, reason:
             "seq": row.seq,
             "id": row.id,
             "hash": row.commitment,
-            "reason": reason,
+            "reason": vault_of(connection).seal_text(reason, "reason of tombstone", key.namespace, key.thread_id, str(row.seq)),
             "erased_at": now,
             "number": number,
         },

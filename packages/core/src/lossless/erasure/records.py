@@ -7,6 +7,7 @@ from sqlalchemy import Connection, select
 from lossless.erasure.model import Removal
 from lossless.store.tables import ErasureRow
 from lossless.store.times import from_stored
+from lossless.store.vault import vault_of
 
 __all__ = ["list_removals"]
 
@@ -16,13 +17,14 @@ _ERASURE = ErasureRow.__table__  # type: ignore[attr-defined]
 def list_removals(connection: Connection, namespace: str, *, limit: int | None = None) -> list[Removal]:
     """Give the removals of a namespace, newest first."""
     statement = select(_ERASURE).where(_ERASURE.c.namespace == namespace).order_by(_ERASURE.c.number.desc()).limit(limit)
+    vault = vault_of(connection)
     return [
         Removal(
             number=row.number,
             kind=row.kind,
             thread_id=row.thread_id,
             who=row.who,
-            reason=row.reason,
+            reason=vault.unseal_text(row.reason, "reason of removal", namespace, str(row.number)),
             rows=row.rows,
             at=from_stored(row.at),
             purged_at=None if row.purged_at is None else from_stored(row.purged_at),

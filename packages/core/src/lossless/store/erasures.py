@@ -21,6 +21,7 @@ from lossless.store.namespaces import lock_namespace
 from lossless.store.prepared import Prepared
 from lossless.store.tables import ErasureRow, TombstoneRow
 from lossless.store.times import from_stored
+from lossless.store.vault import vault_of
 
 __all__ = [
     "Kind",
@@ -78,8 +79,9 @@ def removing(
     """Record a removal and let it happen, inside a write transaction; one at a time in a namespace."""
     lock_namespace(connection, namespace)
     found = OpenErasure(read_epoch(connection, namespace) + 1)
+    sealed = vault_of(connection).seal_text(reason, "reason of removal", namespace, str(found.number))
     named = {"namespace": namespace, "number": found.number}
-    row = {**named, "kind": kind, "thread_id": thread_id, "who": who, "reason": reason, "rows": 0, "open": 1, "at": now}
+    row = {**named, "kind": kind, "thread_id": thread_id, "who": who, "reason": sealed, "rows": 0, "open": 1, "at": now}
     connection.execute(insert(_ERASURE), {**row, "purged_at": None})
     yield found
     closing = update(_ERASURE).where(_ERASURE.c.namespace == namespace, _ERASURE.c.number == found.number)
@@ -120,6 +122,7 @@ def mark_purged(connection: Connection, namespace: str, *, up_to: int, now: int)
 def tombstones(connection: Connection, key: ThreadKey, seqs: Sequence[int] | None = None) -> list[Tombstone]:
     """Give what is left of the erased messages that a thread has, in storage order; of some of them, or of all."""
     wanted = None if seqs is None else set(seqs)
+    vault = vault_of(connection)
     rows = [
         row
         for thread_id, first, last in key.ranges(1, 2**62)
@@ -132,7 +135,7 @@ def tombstones(connection: Connection, key: ThreadKey, seqs: Sequence[int] | Non
             thread_id=row.thread_id,
             seq=row.seq,
             hash=bytes(row.hash).hex(),
-            reason=row.reason,
+            reason=vault.unseal_text(row.reason, "reason of tombstone", row.namespace, row.thread_id, str(row.seq)),
             erased_at=from_stored(row.erased_at),
         )
         for row in rows

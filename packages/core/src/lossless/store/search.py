@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 import regex
 from sqlalchemy import Connection
@@ -25,9 +25,11 @@ from lossless.store.index import Candidate, index_of
 from lossless.store.keys import Reach, ThreadKey
 from lossless.store.matching import Matcher, OutOfTimeError, RegexMatcher, prefilter, snippet, substring_matcher
 from lossless.store.pages import Page, read_cursor, write_cursor
+from lossless.store.ranking import Ranking
 from lossless.store.read import MessageReader
 from lossless.store.scanning import newest_first, size_of
 from lossless.store.seen import pack_seen, unpack_seen
+from lossless.store.vault import vault_of
 from lossless.store.words import Expression, holds
 
 __all__ = ["Hit", "Mode", "chosen_mode", "search"]
@@ -135,16 +137,26 @@ def _words(job: _Search, pattern: str) -> Page[Hit]:
     """Give the best first. What was shown is kept in the cursor, because ranks shift with every message that is appended."""
     expression = parse_words(pattern).expression
     state = read_cursor(job.cursor, str, int, str)
-    if state is not None and state[0] not in ("ranked", "rest"):
+    if state is not None and state[0] not in ("ranked", "rest", "sealed"):
         raise _foreign()
     if expression is None:
         return Page(())
     found = _Found(job, expression, pattern)
+    if vault_of(job.connection).encrypts:
+        return found.without_index(None, 0) if state is None else found.without_index(state[1], _offset(state))
+    if state is not None and state[0] == "sealed":
+        raise _foreign()
     if state is not None and state[0] == "rest":
         return found.rest(state[1], unpack_seen(state[2], RANKED_MOST))
     if state is not None:
         return found.best(state[1], unpack_seen(state[2], RANKED_MOST))
     return found.best(index_of(job.connection).last(job.connection) + 1, set())
+
+
+def _offset(state: Sequence[Any]) -> int:
+    if state[0] != "sealed" or not (state[2].isascii() and state[2].isdecimal() and len(state[2]) < 10):
+        raise _foreign()
+    return int(state[2])
 
 
 class _Found:
@@ -185,6 +197,31 @@ class _Found:
                 if row.docid not in seen:
                     self._look_at(row)
         return self._page(None)
+
+    def without_index(self, below: int | None, offset: int) -> Page[Hit]:
+        """Rank what a scan finds: all of it, or as many messages at a time as a page may scan."""
+        job, ranking = self._job, Ranking[tuple[str, int]](self._expression)
+        last = top = _TOP if below is None else below
+        for found in newest_first(job.connection, job.reach, job.filters, top):
+            if self._scanned >= SCAN_ROWS:
+                break
+            if self._scanned == 0 and below is None:
+                top = found.position + 1  # later pages are not disturbed by what is appended meanwhile
+            last = found.position
+            self._scanned += 1
+            message = job.message(found.thread_id, found.seq) if found.passes else None
+            if message is not None:
+                ranking.look_at((found.thread_id, found.seq), analyze(searchable(message.parts)))
+        else:
+            last = 0
+        best = ranking.best()
+        for thread_id, seq in best[offset : offset + job.limit]:
+            message = job.message(thread_id, seq)
+            if message is not None:
+                self._hits.append(_hit(message, self._place(message)))
+        if offset + job.limit < len(best):
+            return self._page(write_cursor("sealed", top, str(offset + job.limit)))
+        return self._page(write_cursor("sealed", last, "0") if last else None)
 
     def _look_at(self, row: Candidate) -> None:
         self._scanned += 1
