@@ -55,10 +55,10 @@ class Rejections:
 @pytest.mark.timeout(3_600)
 @pytest.mark.skipif(not (MODEL and URL), reason="no server is named in LOSSLESS_REAL_MODEL and LOSSLESS_REAL_MODEL_URL")
 def test_a_weak_model_does_no_harm(capsys: pytest.CaptureFixture[str]) -> None:
-    model = OpenAISummarizer(MODEL or "", base_url=URL, attempts=1, options={"temperature": 0.3})
+    model = OpenAISummarizer(MODEL or "", base_url=URL, attempts=1, options={"temperature": 0.3, "stop": ["\n\n"]})
     rejections, ledger, begun = Rejections(), Ledger(), time.monotonic()
     with Engine(
-        "sqlite://", window=1_500, summarizer=model, background=False, plugins=[rejections], load_plugins=False
+        "sqlite://", window=1_000, summarizer=model, background=False, plugins=[rejections], load_plugins=False
     ) as engine:
         thread = engine.thread("t")
         messages = conversation(int(os.environ.get("LOSSLESS_REAL_MODEL_TURNS", "40")))

@@ -102,11 +102,13 @@ def test_a_compaction_by_hand_calls_a_model_that_is_left_alone_and_gives_up_in_t
         assert thread.compact(force=True).model_calls == 3
 
 
-def test_answers_that_are_never_any_good_open_the_breaker_too() -> None:
-    script = Counting(lambda request: request.text * 2)
+@pytest.mark.parametrize("kind", ["echo_twice", "empty", "refusing", "none"])
+def test_answers_that_are_never_any_good_open_the_breaker_too(kind: str) -> None:
+    script = Counting(kind)
     with engine_with(script, background=True) as engine:
-        talk(engine.thread("t"), 120, words=100)
-        assert script.calls <= 6
+        talk(engine.thread("t"), 80, words=100)
+        assert 0 < script.calls <= 6
+        assert not engine.guard.permits(script.route)
 
 
 def test_the_model_is_asked_while_it_answers_now_and_then() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -109,3 +110,10 @@ def test_what_a_recall_tool_answered_is_no_source_again() -> None:
     text = inside(requests(messages)[0])
     assert "calls lcm_expand" in text
     assert "7781" not in text
+
+
+@pytest.mark.parametrize("run", ["\r", "\n", " ", "[", "-", "[m_1 ", '<summary id="sum_', "[shortened "])
+def test_a_long_run_of_anything_is_written_in_no_time(run: str) -> None:
+    begun = time.monotonic()
+    assert inside(requests([{"role": "user", "content": run * 30_000}], window=60_000)[0])
+    assert time.monotonic() - begun < 20

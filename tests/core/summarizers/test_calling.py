@@ -133,3 +133,14 @@ def test_a_summarizers_text_is_given(caller: SummarizerCaller, name: str) -> Non
 def test_whatever_a_summarizer_does_instead_is_one_error(caller: SummarizerCaller, name: str) -> None:
     with pytest.raises(SummarizerError):
         caller.call(ADVERSARIES[name], REQUEST, 10)  # type: ignore[arg-type]
+
+
+def test_after_closing_no_coroutine_is_begun(caller: SummarizerCaller) -> None:
+    async def summarizer(request: SummarizeRequest) -> str:
+        return "text"
+
+    assert caller.call(summarizer, REQUEST, 5).text == "text"
+    caller.close()
+    caller.close()
+    with pytest.raises(SummarizerError, match="closed"):
+        caller.call(summarizer, REQUEST, 5)

@@ -24,10 +24,12 @@ def cleaned(answer: str, mark: str) -> str:
         answer: what the model wrote.
         mark: of the frame that the transcript was in.
     """
-    text = _LAST_TOKEN.sub("", _LEADING.sub("", answer, count=1))
+    text = _LEADING.sub("", answer.strip(), count=1).strip()
+    while (token := _TURN_TOKEN.search(text, max(0, len(text) - _LONGEST_TOKEN))) is not None and token.end() == len(text):
+        text = text[: token.start()].rstrip()
     if mark and mark in text:
         text = re.sub(rf"(?:-{{1,3}}[^\S\n]?)?(?:transcript )?{mark}(?: (?:begins|ends))?(?:[^\S\n]?-{{1,3}})?", "", text)
-    text = _PREFACE.sub("", text, count=1)
+    text = _PREFACE.sub("", text.lstrip(), count=1)
     fence = _FENCE.fullmatch(text.strip())
     return (fence.group(1) if fence else text).strip()
 
@@ -69,7 +71,7 @@ def objection(text: str, source: str, instructions: str) -> str | None:
 # --- reasoning and refusals -----------------------------------------------------------------------------------------------
 
 _TAGS = r"think|thinking|thought|reasoning|reflection|scratchpad|analysis"
-_LEADING = re.compile(rf"\A\s*(?:<({_TAGS})>.*?(?:</\1>|\Z)|(?:(?!<(?:{_TAGS})>).)*</(?:{_TAGS})>)", re.DOTALL | re.IGNORECASE)
+_LEADING = re.compile(rf"\A(?:<({_TAGS})>.*?(?:</\1>|\Z)|(?:(?!<(?:{_TAGS})>).)*</(?:{_TAGS})>)", re.DOTALL | re.IGNORECASE)
 """A block at the beginning, also one that was cut off, or whose opening tag stood in the model's own template."""
 _REASONING = re.compile(rf"</?(?:{_TAGS})>|<\|channel\|>|◁/?think▷|\[/?THINK\]", re.IGNORECASE)
 _TURN_TOKEN = re.compile(
@@ -77,9 +79,9 @@ _TURN_TOKEN = re.compile(
     r"|</?(?:start|end)_of_turn>|\[/?INST\]|</?s>"
 )
 """What separates turns in the templates of models; a server that does not know a model's template lets it through."""
-_LAST_TOKEN = re.compile(rf"(?:\s*(?:{_TURN_TOKEN.pattern}))+\s*\Z")
+_LONGEST_TOKEN = 20
 _PREFACE = re.compile(
-    r"\A\s*(?:(?:sure|certainly|of course|okay|ok)\b[,.!:]?\s{0,3})?"
+    r"\A(?:(?:sure|certainly|of course|okay|ok)\b[,.!:]?\s{0,3})?"
     r"(?:here(?:['’]s| is| are)|below is|this is|the following is)\b"
     r"[^\n:.]{0,80}\b(?:summary|summaries|notes?|bullets|points|overview)\b[^\n:.]{0,60}:\s*\n?",
     re.IGNORECASE,
@@ -161,6 +163,7 @@ _ORDER = re.compile(
 )
 _ORDER_REACH = 200
 _SHORT_ANSWER = 12
+_MOST_PLACES = 1_000
 
 
 def _obeys(text: str, words: Sequence[str], source: str) -> bool:
@@ -171,7 +174,9 @@ def _obeys(text: str, words: Sequence[str], source: str) -> bool:
         return True
     folded, told = source.casefold(), text.casefold().strip(" \t\n\"'“”‘’`.!*")
     at = folded.find(told) if told else -1
-    while at >= 0:
+    for _ in range(_MOST_PLACES):
+        if at < 0:
+            break
         line = max(folded.rfind("\n", 0, at) + 1, at - _ORDER_REACH)
         if _ORDER.search(folded, line, at):
             return True

@@ -28,7 +28,7 @@ class Calls:
     """What an operation may still spend: model calls, and time on the monotonic clock.
 
     ``thread_id`` is whose operation it is, ``by_hand`` whether a person asked for it, ``failures`` how many there were in a row,
-    ``usage`` what the calls took.
+    ``answered`` how many calls gave an answer, ``usage`` what all of them took.
     """
 
     left: int
@@ -37,6 +37,7 @@ class Calls:
     thread_id: str = ""
     by_hand: bool = False
     failures: int = 0
+    answered: int = 0
     usage: Usage = field(default_factory=Usage)
 
     @property
@@ -82,6 +83,7 @@ class ModelCalls:
         usage = self._usage_of(answer, planned)
         self.guard.settle(calls.thread_id, planned, usage)
         calls.usage += usage
+        calls.answered += 1
         return replace(answer, usage=usage)
 
     def accepted(self, summarizer: Summarizer, calls: Calls) -> None:

@@ -90,7 +90,7 @@ def transcript(entries: Iterable[Message | Summary]) -> str:
 
 
 _LOOKS_LIKE_OURS = re.compile(
-    r"(?:^|(?<=[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]))(?=[^\S\n]*(?:--- transcript|"
+    r"(?:^|(?<=[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]))(?=[^\S\n]{0,40}(?:--- transcript|"
     r"\[[^\]\n]{1,200} (?:user|assistant|tool|system|developer|(?:leaf|condensed) summary\b[^\]\n]{0,40})\]))"
 )
 

@@ -106,7 +106,7 @@ class SummaryWriter:
         sizes = targets(block.tokens, depth, frame, soft)
 
         drafts: list[Summary] = []
-        before = calls.usage
+        before, answered = calls.usage, calls.answered
         calls.usage = Usage()
 
         def rendered(note: Note) -> int:
@@ -127,7 +127,8 @@ class SummaryWriter:
         except StopIteration as stop:
             outcome: Outcome = stop.value
         usage, calls.usage = calls.usage, before + calls.usage
-        self._report(outcome, usage, calls)
+        if calls.answered > answered:
+            self._report(outcome, calls)
         if outcome.note is None:
             return None, outcome
         degraded = outcome.level == 3 and self.calls_models
@@ -186,15 +187,11 @@ class SummaryWriter:
         full = max(1, min(room, max(ask.target, tokens + ask.target // 4)))
         return complete(text, items, gathered, full, self._counter, _pointer(sources), sources=written, left_out=left_out)
 
-    def _report(self, outcome: Outcome, usage: Usage, calls: Calls) -> None:
+    def _report(self, outcome: Outcome, calls: Calls) -> None:
         """Tell the guard what became of the answers; calls that failed it knows already."""
         summarizer = self._summarizer()
-        if summarizer is None or not usage.output_tokens:
-            return
-        if outcome.level < 3:
-            self._models.accepted(summarizer, calls)
-        else:
-            self._models.rejected(summarizer, calls)
+        if summarizer is not None:
+            (self._models.accepted if outcome.level < 3 else self._models.rejected)(summarizer, calls)
 
     def _plain_note(self, sources: Sources, target: int) -> Note | Exception:
         note = self._policy_note(self._plain, sources, target)

@@ -143,10 +143,15 @@ class _LoopThread:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._closed = False
 
     def run(self, awaitable: Awaitable[object], seconds: float) -> object:
         """Await something there; cancel it after a while."""
         loop = self._running()
+        if loop is None:
+            if asyncio.iscoroutine(awaitable):
+                awaitable.close()
+            raise SummarizerError("the engine is closed")
         future = asyncio.run_coroutine_threadsafe(_outcome(awaitable), loop)
         try:
             result, failure = future.result(seconds)
@@ -163,15 +168,18 @@ class _LoopThread:
     def close(self) -> None:
         """End the loop, if there is one."""
         with self._lock:
+            self._closed = True
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is not None and thread is not None and self._pid == os.getpid():
             loop.call_soon_threadsafe(loop.stop)
             thread.join(_GRACE)
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _running(self) -> asyncio.AbstractEventLoop | None:
         if self._pid != os.getpid():
             self.__init__()  # type: ignore[misc]
         with self._lock:
+            if self._closed:
+                return None
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=_serve, args=(self._loop,), name="lossless-model-loop", daemon=True)
