@@ -9,17 +9,20 @@ from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
-from lossless import Engine
+from lossless import Engine, Thread
 from lossless.compaction.model import CompactionResult
 from lossless.store.sqlite import SqliteDatabase
+from lossless_faults import die_at
 from lossless_scripts import honest
 
 __all__ = [
+    "ACTS",
     "append_all",
     "append_until_killed",
     "children",
     "die_at_statement",
     "driver_of",
+    "fill_for_acts",
     "message",
     "opened",
     "take_snapshots",
@@ -73,10 +76,10 @@ def take_snapshots(url: str, thread: str, name: str, count: int, gate: Any) -> N
             handle.snapshot(f"{name} {number}")
 
 
-def append_until_killed(url: str, acknowledge: Any, start: int, background: bool) -> None:
-    """Append and compact for ever, and say which messages are safe."""
+def append_until_killed(url: str, acknowledge: Any, start: int, background: bool, name: str = "t") -> None:
+    """Append, compact, delete, branch and take snapshots for ever, and say which messages are safe."""
     engine = opened(url, window=2_000, background=background, summarizer=honest)
-    thread = engine.thread("t")
+    thread = engine.thread(name)
     for number in range(start, start + 1_000_000):
         thread.append(message("child", number), compact=number % 3 != 0)
         acknowledge.send(number)
@@ -84,11 +87,55 @@ def append_until_killed(url: str, acknowledge: Any, start: int, background: bool
             thread.compact(force=True)
         if number % 40 == 39:
             thread.delete(thread.messages()[-1].id)
+        if number % 15 == 14:
+            thread.snapshot(f"at {number}")
+        if number % 20 == 19:
+            branch = thread.branch(number // 2, f"{name}-{number}")
+            branch.append(message("branch", number), compact=False)
+            branch.compact(force=True)
 
 
 def die_at_statement(url: str, number: int, act: str, acknowledge: Any) -> None:
     """Do one thing and die at its so-many-th SQL statement, without any clean-up; report how many there were otherwise."""
     engine = opened(url, window=2_000, background=False)
+    if isinstance(engine.database, SqliteDatabase):
+        seen = _die_at_in_sqlite(engine, number)
+    else:
+        seen = die_at(number)
+    result = ACTS[act](engine)
+    assert not isinstance(result, CompactionResult) or result.changed
+    acknowledge.send(seen())
+    os._exit(0)
+
+
+ACTS: dict[str, Callable[[Engine], object]] = {
+    "append": lambda engine: engine.thread("t").append([message("new", 1), message("new", 2)], compact=False),
+    "revise": lambda engine: engine.thread("t").append({**message("revised", 1), "id": "given-2"}, compact=False),
+    "delete": lambda engine: engine.thread("t").delete("given-2"),
+    "compact": lambda engine: engine.thread("t").compact(force=True),
+    "undo": lambda engine: engine.thread("t").undo(),
+    "create": lambda engine: engine.thread("another").append(message("new", 1)),
+    "snapshot": lambda engine: engine.thread("t").snapshot("new"),
+    "branch": lambda engine: engine.thread("t").branch("given-20", "another"),
+    "restore": lambda engine: engine.thread("t").restore("old"),
+    "restore a message": lambda engine: engine.thread("t").restore("given-3"),
+    "doctor": lambda engine: engine.doctor(),
+}
+"""What can be done to a thread in which :func:`fill_for_acts` has put something."""
+
+
+def fill_for_acts(engine: Engine) -> Thread:
+    """Fill a thread so that every act changes something."""
+    thread = engine.thread("t")
+    thread.append([{**message("old", n), "id": f"given-{n}"} for n in range(60)], compact=False)
+    assert thread.compact(force=True).changed
+    thread.snapshot("old")
+    thread.delete("given-58")
+    thread.append([message("tail", n, words=60) for n in range(30)], compact=False)
+    return thread
+
+
+def _die_at_in_sqlite(engine: Engine, number: int) -> Callable[[], int]:
     seen = 0
 
     def count(_statement: str) -> None:
@@ -98,15 +145,4 @@ def die_at_statement(url: str, number: int, act: str, acknowledge: Any) -> None:
             os._exit(9)
 
     driver_of(engine).set_trace_callback(count)
-    acts: dict[str, Callable[[], object]] = {
-        "append": lambda: engine.thread("t").append([message("new", 1), message("new", 2)], compact=False),
-        "revise": lambda: engine.thread("t").append({**message("revised", 1), "id": "given-2"}, compact=False),
-        "delete": lambda: engine.thread("t").delete("given-2"),
-        "compact": lambda: engine.thread("t").compact(force=True),
-        "undo": lambda: engine.thread("t").undo(),
-        "create": lambda: engine.thread("another").append(message("new", 1)),
-    }
-    result = acts[act]()
-    assert not isinstance(result, CompactionResult) or result.changed
-    acknowledge.send(seen)
-    os._exit(0)
+    return lambda: seen

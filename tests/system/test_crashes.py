@@ -7,21 +7,26 @@ import random
 import shutil
 import signal
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.engine import make_url
 
-from lossless_children import append_until_killed, children, die_at_statement, message, opened
+from lossless_children import ACTS, append_until_killed, children, die_at_statement, fill_for_acts, message, opened
+from lossless_postgres import Server
+from lossless_tampering import tamper
 
 CHILDREN = children()
-ROUNDS = 20
-ACTS = ("create", "append", "revise", "delete", "compact", "undo")
+SHARE_SECONDS = 6
+ROUNDS = 300
+ROUNDS_A_THREAD = 15
 
 
-def wait_for(pipe: Any, seconds: float) -> int | None:
-    """Give the last number that a child acknowledged within some seconds."""
-    last, deadline = None, time.monotonic() + seconds
+def last_of(pipe: Any, seconds: float) -> int:
+    """Give the last number that a child acknowledged within some seconds; -1 for none."""
+    last, deadline = -1, time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0 and pipe.poll(left):
         try:
             last = pipe.recv()
@@ -30,55 +35,104 @@ def wait_for(pipe: Any, seconds: float) -> int | None:
     return last
 
 
-@pytest.mark.parametrize("background", [False, True])
-def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path, background: bool) -> None:
-    url = f"sqlite:///{tmp_path / 'a.db'}"
+def killed_in_a_round(url: str, name: str, start: int, alive: float, background: bool) -> int:
+    """Let a child write to a thread and kill it; give the last number that it acknowledged."""
+    receive, send = CHILDREN.Pipe(duplex=False)
+    child = CHILDREN.Process(target=append_until_killed, args=(url, send, start, background, name))
+    child.start()
+    send.close()
+    assert receive.poll(60), "the child did not begin"
+    last = last_of(receive, alive)
+    os.kill(child.pid or 0, signal.SIGKILL)
+    child.join(30)
+    assert child.exitcode == -signal.SIGKILL
+    last = max(last, last_of(receive, 0.01))
+    receive.close()
+    return last
+
+
+def kill_again_and_again(url: str, goes_on: Callable[[int], bool]) -> int:
+    """Kill writers until it is enough, and look at what they leave each time; give how many rounds that were."""
     moments = random.Random(7)
-    safe = -1
     opened(url).close()
-    for _ in range(ROUNDS // 2):
-        receive, send = CHILDREN.Pipe(duplex=False)
-        child = CHILDREN.Process(target=append_until_killed, args=(url, send, safe + 1, background))
-        child.start()
-        send.close()
-        assert receive.poll(60), "the child did not begin"
-        acknowledged = wait_for(receive, moments.uniform(0.02, 0.4))
-        os.kill(child.pid or 0, signal.SIGKILL)
-        child.join(30)
-        assert child.exitcode == -signal.SIGKILL
-        acknowledged = max(filter(lambda n: n is not None, [acknowledged, wait_for(receive, 0.01)]), default=safe)
-        receive.close()
+    rounds = safe = 0
+    while goes_on(rounds):
+        name = f"t{rounds // ROUNDS_A_THREAD}"
+        safe = 0 if rounds % ROUNDS_A_THREAD == 0 else safe
+        acknowledged = killed_in_a_round(url, name, safe, moments.uniform(0.02, 0.4), background=rounds % 2 == 0)
         with opened(url, window=2_000) as engine:
-            assert engine.verify().ok, engine.verify().problems
-            stored = engine.thread("t").messages(deleted=True)
+            assert engine.verify(name).ok, engine.verify(name).problems
+            stored = engine.thread(name).messages(deleted=True)
             assert [found.text for found in stored] == [str(message("child", n)["content"]) for n in range(len(stored))]
             assert len(stored) > acknowledged
-            assert engine.thread("t").context().status == "ok"
-            safe = len(stored) - 1
-    assert safe > ROUNDS
+            assert engine.thread(name).context().status == "ok"
+            for branch in engine.threads(limit=500):
+                if branch.id.startswith(f"{name}-"):
+                    assert engine.verify(branch.id).ok, engine.verify(branch.id).problems
+        safe = len(stored)
+        rounds += 1
+    with opened(url) as engine:
+        assert engine.verify().ok, engine.verify().problems
+    return rounds
+
+
+def test_a_killed_writer_loses_nothing_it_acknowledged(url: str) -> None:
+    end = time.monotonic() + SHARE_SECONDS
+    assert kill_again_and_again(url, lambda rounds: rounds < 2 or time.monotonic() < end)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_three_hundred_killed_writers_lose_nothing(url: str) -> None:
+    assert kill_again_and_again(url, lambda rounds: rounds < ROUNDS) == ROUNDS
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("prepared") / "a.db"
     with opened(f"sqlite:///{path}", window=2_000, background=False) as engine:
-        thread = engine.thread("t")
-        thread.append([{**message("old", n), "id": f"given-{n}"} for n in range(60)], compact=False)
-        assert thread.compact(force=True).changed
-        thread.delete("given-58")
-        thread.append([message("tail", n, words=60) for n in range(30)], compact=False)
+        fill_for_acts(engine)
     return path
 
 
-def state(url: str) -> tuple[object, ...]:
-    """Give what a reader sees of a database that verifies."""
+@pytest.fixture(scope="module")
+def prepared_template(postgres: Server) -> Iterator[str]:
+    with postgres.database() as url:
+        with opened(url, window=2_000, background=False) as engine:
+            fill_for_acts(engine)
+        yield str(make_url(url).database)
+
+
+@pytest.fixture
+def fresh(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> Iterator[Callable[[], str]]:
+    """Makes copies of a prepared database."""
+    made: list[str] = []
+    server: Server | None = None if kind == "sqlite" else request.getfixturevalue("postgres")
+
+    def copy() -> str:
+        if server is None:
+            path = shutil.copy(request.getfixturevalue("prepared_file"), tmp_path / f"{len(made)}.db")
+            made.append(f"sqlite:///{path}")
+        else:
+            made.append(server.create(template=request.getfixturevalue("prepared_template"), options=""))
+        return made[-1]
+
+    yield copy
+    if server is not None:
+        for url in made:
+            server.drop(url)
+
+
+def state(url: str, *, sound: bool = True) -> tuple[object, ...]:
+    """Give what a reader sees of a database that verifies, or of one that is ``sound`` but for what a doctor mends."""
     with opened(url, window=2_000, background=False) as engine:
-        assert engine.verify().ok, engine.verify().problems
+        assert engine.verify().ok is sound, engine.verify().problems
         seen = []
         for name in ("t", "another"):
             thread = engine.thread(name)
             messages = [(found.id, found.seq, found.text, found.deleted) for found in thread.messages(deleted=True)]
-            seen.append((tuple(messages), len(thread.views()), str(thread.context().messages)))
+            snapshots = [snapshot.name for snapshot in thread.snapshots()]
+            seen.append((tuple(messages), tuple(snapshots), len(thread.views()), str(thread.context().messages)))
         return tuple(seen)
 
 
@@ -93,19 +147,43 @@ def run_to(url: str, number: int, act: str) -> int | None:
     return receive.recv() if child.exitcode == 0 else None
 
 
-@pytest.mark.parametrize("act", ACTS)
-def test_dying_at_any_statement_leaves_the_old_state_or_the_new_one(prepared: Path, tmp_path: Path, act: str) -> None:
-    def fresh(name: str) -> str:
-        return f"sqlite:///{shutil.copy(prepared, tmp_path / f'{name}.db')}"
+def some(statements: int, act: str) -> list[int]:
+    """Choose the first and the last statements, and a few between: each is a process of its own."""
+    everywhere = list(range(1, statements + 1))
+    return sorted({*everywhere[:1], *everywhere[-2:], *random.Random(act).sample(everywhere, min(2, statements))})
 
-    done = fresh("done")
+
+@pytest.mark.parametrize("act", [act for act in ACTS if act != "doctor"])
+def test_dying_at_any_statement_leaves_the_old_state_or_the_new_one(fresh: Callable[[], str], act: str) -> None:
+    done = fresh()
     statements = run_to(done, 0, act)
     assert statements is not None
-    old, new = state(fresh("untouched")), state(done)
+    old, new = state(fresh()), state(done)
     assert old != new
-    everywhere = list(range(1, statements + 1))
-    # The first and the last statements, and a few between: each is a process of its own.
-    for number in sorted({*everywhere[:1], *everywhere[-2:], *random.Random(act).sample(everywhere, min(3, statements))}):
-        url = fresh(f"at {number}")
+    for number in some(statements, act):
+        url = fresh()
         assert run_to(url, number, act) is None
         assert state(url) in (old, new), f"died at statement {number} of {statements}"
+
+
+def test_a_doctor_who_dies_can_be_called_again(fresh: Callable[[], str]) -> None:
+    def damaged() -> str:
+        url = fresh()
+        tamper(
+            url,
+            "UPDATE lossless_head SET total_tokens = 1",
+            "DELETE FROM lossless_search_doc WHERE seq = 7",
+            "UPDATE lossless_summary SET text = 'nothing'",
+        )
+        return url
+
+    done = damaged()
+    statements = run_to(done, 0, "doctor")
+    assert statements is not None
+    for number in some(statements, "doctor"):
+        url = damaged()
+        assert run_to(url, number, "doctor") is None
+        with opened(url, window=2_000, background=False) as engine, opened(done, window=2_000, background=False) as other:
+            left = {finding.kind for finding in engine.doctor().left}
+            assert left <= {"summary", "view"}, "only what is immutable stays damaged"
+            assert engine.thread("t").context().messages == other.thread("t").context().messages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,18 +10,16 @@ from pathlib import Path
 import pytest
 
 from lossless import Engine, LosslessError, Thread
-from lossless_children import message, opened
+from lossless_children import ACTS, fill_for_acts, message, opened
 from lossless_faults import Faults
 from lossless_invariants import rendered_text
 
-ACTS: dict[str, Callable[[Thread], object]] = {
-    "append": lambda thread: thread.append([message("new", 1), message("new", 2)], compact=False),
-    "sync": lambda thread: thread.sync([*(found.payload for found in thread.messages()[-3:]), message("new", 1)], compact=False),
-    "revise": lambda thread: thread.append({"id": "given-2", "role": "user", "content": "another content"}, compact=False),
-    "delete": lambda thread: thread.delete("given-3"),
-    "compact": lambda thread: thread.compact(force=True),
-    "undo": lambda thread: thread.undo(),
+MORE: dict[str, Callable[[Engine], object]] = {
+    "sync": lambda engine: engine.thread("t").sync(
+        [*(found.payload for found in engine.thread("t").messages()[-3:]), message("new", 1)], compact=False
+    ),
 }
+EVERYTHING = {**{act: ACTS[act] for act in ACTS if act != "doctor"}, **MORE}
 
 
 @pytest.fixture
@@ -28,36 +27,43 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     return Faults().install(monkeypatch)
 
 
-def fill(engine: Engine) -> Thread:
-    thread = engine.thread("t")
-    thread.append([{**message("old", n), "id": f"given-{n}"} for n in range(60)], compact=False)
-    assert thread.compact(force=True).changed
-    thread.append([message("tail", n, words=60) for n in range(30)], compact=False)
-    return thread
+def seen(engine: Engine) -> object:
+    found: list[object] = []
+    for name in ("t", "another"):
+        thread = engine.thread(name)
+        found.append([(each.id, each.seq, each.text, each.deleted) for each in thread.messages(deleted=True)])
+        found.append((thread.views(), thread.snapshots()))
+    return found
 
 
-def seen(thread: Thread) -> object:
-    return [(found.id, found.seq, found.text, found.deleted) for found in thread.messages(deleted=True)], thread.views()
+def shown(engine: Engine) -> str:
+    return rendered_text(engine.thread("t").context())
 
 
-@pytest.mark.parametrize("act", ACTS)
-def test_a_failing_statement_leaves_the_old_state(tmp_path: Path, faults: Faults, act: str) -> None:
-    with opened(f"sqlite:///{tmp_path / 'a.db'}", window=2_000, background=False) as engine:
-        thread = fill(engine)
-        before, shown = seen(thread), rendered_text(thread.context())
-        for number in range(1, 500):
+@pytest.mark.parametrize("act", EVERYTHING)
+def test_a_failing_statement_leaves_the_old_state(url: str, faults: Faults, act: str) -> None:
+    steps = random.Random(act)
+    number = 1
+    with opened(url, window=2_000, background=False) as engine:
+        fill_for_acts(engine)
+        before, text = seen(engine), shown(engine)
+        while True:
             try:
                 with faults.at_statement(number):
-                    ACTS[act](thread)
+                    EVERYTHING[act](engine)
             except LosslessError:
-                assert seen(thread) == before
-                assert rendered_text(thread.context()) == shown
-                assert engine.verify().ok
+                assert seen(engine) == before, f"after a failure at statement {number}"
+                assert shown(engine) == text
             else:
                 break
-        assert number > 5
-        assert seen(thread) != before
+            number += steps.randint(1, max(3, number // 8))  # compaction has hundreds of statements
+        assert number > 3
+        assert seen(engine) != before
         assert engine.verify().ok
+
+
+def fill(engine: Engine) -> Thread:
+    return fill_for_acts(engine)
 
 
 def test_what_was_read_in_a_transaction_that_failed_is_not_remembered(tmp_path: Path, faults: Faults) -> None:
@@ -68,7 +74,7 @@ def test_what_was_read_in_a_transaction_that_failed_is_not_remembered(tmp_path: 
             twin = fill(other)
             with faults.at_statement(0):
                 twin.append(revision, compact=False)
-        with pytest.raises(LosslessError), faults.at_statement(faults.seen):
+        with pytest.raises(LosslessError), faults.at_statement(faults.written):
             thread.append(revision, compact=False)
         thread.append({"role": "user", "content": "this came instead"})
         assert thread.messages()[-1].text == "this came instead"
@@ -76,8 +82,8 @@ def test_what_was_read_in_a_transaction_that_failed_is_not_remembered(tmp_path: 
         assert "never stored" not in rendered_text(thread.context())
 
 
-def test_one_callers_failure_is_not_another_ones(tmp_path: Path) -> None:
-    with opened(f"sqlite:///{tmp_path / 'a.db'}", window=200_000) as engine:
+def test_one_callers_failure_is_not_another_ones(url: str) -> None:
+    with opened(url, window=200_000) as engine:
         gate, errors, done = threading.Barrier(8), [], []
 
         def work(number: int) -> None:

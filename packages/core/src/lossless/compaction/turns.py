@@ -6,9 +6,10 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from lossless.errors import StoreError
 from lossless.store import times
 from lossless.store.connection import Database
 from lossless.store.keys import ThreadKey
@@ -86,7 +87,8 @@ class Turns:
                 finally:
                     place.depth -= 1
                     if turn is not None and place.depth == 0:
-                        self._database.write(lambda connection: release_lease(connection, key, _WORK, self._holder))
+                        with suppress(StoreError):  # what was done is done; a lease that is not given back ends by itself
+                            self._database.write(lambda connection: release_lease(connection, key, _WORK, self._holder))
         finally:
             with self._lock:
                 place.users -= 1

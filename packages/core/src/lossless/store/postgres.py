@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, DisconnectionError
@@ -277,12 +278,12 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _minded(self, connection: Connection) -> Iterator[None]:
-        """See to it that a lost connection does not go back to the pool."""
+        """See to it that neither a lost connection nor one with an open transaction goes back to the pool."""
         try:
             yield
         except BaseException as error:
             lost = isinstance(error, (psycopg.Error, DBAPIError)) and is_dropped(error)
-            if not connection.invalidated and (lost or _driver(connection).closed):
+            if not connection.invalidated and (lost or _driver(connection).closed or not _ended(connection)):
                 self._dismiss(connection)
             raise
 
@@ -373,6 +374,18 @@ def _settings(durability: Durability) -> str:
         f"SELECT set_config('{name}', '{value}', false) WHERE current_setting('{name}') {unless}"
         for name, value, unless in changes
     )
+
+
+def _ended(connection: Connection) -> bool:
+    """End the transaction of a connection, if there is one; SQLAlchemy takes it for ended once a commit was tried."""
+    try:
+        connection.rollback()
+        driver = _driver(connection)
+        if driver.info.transaction_status != TransactionStatus.IDLE:
+            driver.rollback()
+    except (psycopg.Error, DBAPIError):
+        return False
+    return True
 
 
 def _driver(connection: Connection) -> psycopg.Connection[Any]:

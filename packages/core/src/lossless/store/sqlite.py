@@ -313,7 +313,7 @@ class SqliteDatabase(Database):
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (DBAPIError, sqlite3.Error) as error:
+        except (DBAPIError, sqlite3.Error, UnicodeDecodeError) as error:
             raise _in_our_words(error, self.url) from error
 
 
@@ -325,16 +325,16 @@ def _driver(connection: Connection) -> sqlite3.Connection:
 
 def _in_our_words(error: Exception, url: URL) -> Exception:
     """Give our error for what the driver raised, which stays its cause; others stay as they are."""
-    if not isinstance(error, (DBAPIError, sqlite3.Error)):
+    quoted = isinstance(error, UnicodeDecodeError) and b"malformed" in error.object  # what SQLite says of a damaged schema
+    if not quoted and not isinstance(error, (DBAPIError, sqlite3.Error)):
         return error
-    said = _translate(error, url)
+    said = _translate("malformed" if quoted else str(error.orig if isinstance(error, DBAPIError) else error), url)
     said.__cause__ = error
     return said
 
 
-def _translate(error: DBAPIError | sqlite3.Error, url: URL) -> StoreError:
+def _translate(said: str, url: URL) -> StoreError:
     """Say in our words what the driver said."""
-    said = str(error.orig if isinstance(error, DBAPIError) else error)
     where = url.database or "the database in memory"
     known: tuple[tuple[str, type[StoreError], str, str], ...] = (
         ("locked", StoreBusyError, f"{where} is held by another writer", "try again, or find the process that holds it"),
@@ -343,7 +343,13 @@ def _translate(error: DBAPIError | sqlite3.Error, url: URL) -> StoreError:
         ("readonly", StoreOpenError, f"{where} can't be written", "check the permissions of the file and its directory"),
         ("read-only", StoreOpenError, f"{where} can't be written", "check the permissions of the file and its directory"),
         ("disk is full", StoreError, f"the disk of {where} is full", "free some space; what was stored before is safe"),
-        ("malformed", StoreError, f"{where} is damaged", "restore a backup, or recover it with the sqlite3 command line"),
+        ("disk I/O error", StoreError, f"the disk of {where} failed", "check the disk; what was acknowledged before is safe"),
+        (
+            "malformed",
+            StoreError,
+            f"{where} is damaged",
+            "restore a backup; what can be read, `.recover` of sqlite3 gets",
+        ),
     )
     for words, kind, message, hint in known:
         if words in said:
@@ -378,6 +384,6 @@ def _is_foreign(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSION_TABLE,)).fetchone()
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):  # a damaged schema is quoted, whatever its bytes are
         return False  # what is wrong with it is said when it is opened
     return found is None
