@@ -148,9 +148,8 @@ def run_to(url: str, number: int, act: str) -> int | None:
 
 
 def some(statements: int, act: str) -> list[int]:
-    """Choose the first and the last statements, and a few between: each is a process of its own."""
-    everywhere = list(range(1, statements + 1))
-    return sorted({*everywhere[:1], *everywhere[-2:], *random.Random(act).sample(everywhere, min(2, statements))})
+    """Choose the last statement, and another one: each is a process of its own."""
+    return sorted({statements, random.Random(act).randint(2, statements)})
 
 
 @pytest.mark.parametrize("act", [act for act in ACTS if act != "doctor"])
@@ -185,5 +184,5 @@ def test_a_doctor_who_dies_can_be_called_again(fresh: Callable[[], str]) -> None
         assert run_to(url, number, "doctor") is None
         with opened(url, window=2_000, background=False) as engine, opened(done, window=2_000, background=False) as other:
             left = {finding.kind for finding in engine.doctor().left}
-            assert left <= {"summary", "view"}, "only what is immutable stays damaged"
+            assert left <= {"summary", "view", "snapshot"}, "only what is immutable stays damaged"
             assert engine.thread("t").context().messages == other.thread("t").context().messages
