@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lossless.dag.aligning import count_known
+from lossless.dag.aligning import count_known, filled
 
 FEW = st.lists(st.sampled_from("ab"), max_size=12)  # two values only, so that sequences repeat themselves
 
@@ -49,3 +50,21 @@ def test_repetitions_take_linear_time() -> None:
     started = time.process_time()
     assert count_known(["a"] * 200_000, ["a"] * 100_000 + ["b"]) == 100_000
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("stored", "gaps", "given", "found"),
+    [
+        ("ab_d", {2: "u"}, "abcd", "abcd"),
+        ("ab_d", {2: "u"}, "abcde", "abcd"),
+        ("ab_d", {2: "u"}, "cd", "abcd"),
+        ("ab_d", {2: "x"}, "abcd", "ab_d"),  # another kind
+        ("ab_", {2: "u"}, "c", "ab_"),  # a gap alone tells nothing
+        ("ab__", {2: "u", 3: "u"}, "cd", "abcd"),
+        ("_", {0: "u"}, "a", "a"),  # a thread of gaps alone
+        ("_bc", {0: "u"}, "xy", "_bc"),
+        ("ab_d", {2: "u"}, "", "ab_d"),
+    ],
+)
+def test_gaps_are_told_by_what_stands_around_them(stored: str, gaps: dict[int, str], given: str, found: str) -> None:
+    assert "".join(filled(list(stored), gaps, list(given), ["u"] * len(given))) == found

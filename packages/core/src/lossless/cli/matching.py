@@ -10,6 +10,7 @@ from lossless.errors import MessageError
 
 if TYPE_CHECKING:
     from lossless import Engine
+    from lossless.messages.parts import Part
 
 __all__ = ["Given", "Match", "compare", "digest_of", "match"]
 
@@ -22,6 +23,15 @@ class Given:
     refused: str | None = None
     has_id: bool = False
     is_system: bool = False
+    role: str = ""
+    name: str | None = None
+    parts: tuple[Part, ...] = ()
+
+    def kind(self, engine: Engine) -> tuple[str, int]:
+        """Give what can be told of it once it is erased: role and tokens, as an append counts them."""
+        from lossless.tokens.parts import count_parts
+
+        return self.role, count_parts(self.parts, engine.counter, name=None if self.role == "tool" else self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +57,7 @@ def digest_of(engine: Engine, message: Any, format: str, own: str | None) -> Giv
         own: the thread's format, or None.
     """
     from lossless.messages import encode, looks_anthropic
+    from lossless.store.contents import participant
     from lossless.store.digests import blob_digest
     from lossless.store.keys import checked_name
 
@@ -58,11 +69,12 @@ def digest_of(engine: Engine, message: Any, format: str, own: str | None) -> Giv
             checked_name(message["id"], "a message id")
         message = engine.plugins.redact(message)
         role, data = reader.role(message), encode(message)
-        reader.read(message)
+        parts = reader.read(message)
     except MessageError as error:
         return Given(None, refused=error.message)
     digest = blob_digest(engine.secrets.make(engine.namespace), data)
-    return Given(digest, has_id=has_id, is_system=role in ("system", "developer"))
+    named = participant(message)
+    return Given(digest, has_id=has_id, is_system=role in ("system", "developer"), role=role, name=named, parts=parts)
 
 
 def match(engine: Engine, thread_id: str, given: Sequence[Given]) -> Match:
@@ -70,18 +82,23 @@ def match(engine: Engine, thread_id: str, given: Sequence[Given]) -> Match:
 
     Where all messages have ids, storing them again adds nothing, and nothing is compared here.
     """
-    from lossless.store.shown import visible_digests
+    from lossless.dag.aligning import filled
+    from lossless.store.shown import erased_kinds, gaps_in, visible_messages
 
     accepted = [each for each in given if each.digest is not None]
     if all(each.has_id for each in accepted):
         return Match(skip=0, fits=True)
     with engine.database.read() as connection:
-        stored = visible_digests(connection, engine.key_of(thread_id), ())
+        found = visible_messages(connection, engine.key_of(thread_id), ())
+        gaps = gaps_in([seq for seq, _digest in found], erased_kinds(connection, engine.key_of(thread_id)))
+    stored: list[bytes | None] = [digest for _seq, digest in found]
+    if gaps:
+        stored = filled(stored, gaps, [each.digest for each in accepted], [each.kind(engine) for each in accepted])
     known, fits = compare(stored, [each.digest for each in accepted], _leading_systems(accepted))
     return Match(skip=_place_after(given, known), fits=fits)
 
 
-def compare(stored: Sequence[bytes], given: Sequence[bytes | None], lead: int) -> tuple[int, bool]:
+def compare(stored: Sequence[bytes | None], given: Sequence[bytes | None], lead: int) -> tuple[int, bool]:
     """Give how many given messages are known, and whether both are one conversation.
 
     They are, if the thread holds all that is given, or what is given goes on where the thread ends: from its start, or

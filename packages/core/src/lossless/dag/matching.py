@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection
 
-from lossless.dag.aligning import count_known, overlap
+from lossless.dag.aligning import count_known, filled, overlap
 from lossless.dag.segments import Raw
 from lossless.dag.view import View
 from lossless.messages.model import Message
@@ -18,7 +18,7 @@ from lossless.store.append import Draft
 from lossless.store.contents import Content, Said, contents, participant, says_the_same
 from lossless.store.keys import ThreadKey
 from lossless.store.read import requests_before
-from lossless.store.shown import visible_messages
+from lossless.store.shown import erased_kinds, gaps_in, visible_messages
 
 __all__ = ["ReadMessages", "new_drafts"]
 
@@ -48,8 +48,10 @@ def new_drafts(
         read: reads messages.
     """
     stored = visible_messages(connection, key, [(gone.start, gone.stop) for gone in views[0].hidden()])
-    digests = [digest for _seq, digest in stored]
     given = [draft.digest for draft in drafts]
+    gaps = gaps_in([seq for seq, _digest in stored], erased_kinds(connection, key))
+    kinds = [(draft.role, draft.tokens) for draft in drafts] if gaps else []
+    digests = filled([digest for _seq, digest in stored], gaps, given, kinds) if gaps else [digest for _seq, digest in stored]
     lead = next((n for n, draft in enumerate(drafts) if draft.role not in _SYSTEM), len(drafts))
     known = overlap(digests, given)
     if known > lead or known == len(drafts):

@@ -11,6 +11,7 @@ from dataclasses import replace as changed
 
 from sqlalchemy import Connection
 
+from lossless.dag.aligning import filled
 from lossless.dag.editing import Remake, edit
 from lossless.dag.heads import create_thread, lock_head, swing
 from lossless.dag.ingest import Ingested, ingest
@@ -20,7 +21,7 @@ from lossless.dag.view import View, ViewStore
 from lossless.messages.model import MessageRef
 from lossless.store.append import Draft
 from lossless.store.keys import ThreadKey
-from lossless.store.shown import ShownMessage, shown_messages
+from lossless.store.shown import ShownMessage, erased_kinds, gaps_in, shown_messages
 
 __all__ = ["replace_shown"]
 
@@ -37,7 +38,7 @@ def replace_shown(
         return Ingested((), 0, 0, View((Tail(1, 0),)), 1, 0)
     view = views.load(connection, key.namespace, head.view)
     shown = shown_messages(connection, key, [(gone.start, gone.stop) for gone in view.hidden()])
-    kept = _kept(shown, drafts)
+    kept = _kept(_told_by(connection, key, shown, drafts), drafts)
     if kept < len(shown):
         if kept:
             view = edit(connection, key, view, dict.fromkeys((each.seq for each in shown[kept:]), ()), remake, now)
@@ -50,6 +51,18 @@ def replace_shown(
     done = ingest(connection, key, views, drafts[kept:], remake, format=format, now=now, again=True)
     refs = tuple(MessageRef(each.id, each.seq) for each in shown[:kept])
     return changed(done, refs=refs + done.refs)
+
+
+def _told_by(
+    connection: Connection, key: ThreadKey, shown: Sequence[ShownMessage], drafts: Sequence[Draft]
+) -> Sequence[ShownMessage]:
+    """Give what is shown, erased messages with the digests of what is given in their places."""
+    gaps = gaps_in([each.seq for each in shown], erased_kinds(connection, key))
+    if not gaps:
+        return shown
+    kinds = [(draft.role, draft.tokens) for draft in drafts]
+    digests = filled([each.digest for each in shown], gaps, [draft.digest for draft in drafts], kinds)
+    return [changed(each, digest=digest) for each, digest in zip(shown, digests, strict=True)]
 
 
 def _kept(shown: Sequence[ShownMessage], drafts: Sequence[Draft]) -> int:

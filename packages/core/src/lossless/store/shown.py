@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, literal_column, select
 
+from lossless.store.erasures import tombstones
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
-from lossless.store.read import in_ranges
+from lossless.store.read import facts_of, in_ranges
 from lossless.store.tables import MessageRow
 
-__all__ = ["ShownMessage", "shown_messages", "visible_digests", "visible_messages"]
+__all__ = ["ShownMessage", "erased_kinds", "gaps_in", "shown_messages", "visible_messages"]
 
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _ANY = 2**62
 """Above every seq."""
-
-
-def visible_digests(connection: Connection, key: ThreadKey, hidden: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Give the digests of a thread's messages by place, without the hidden ranges (first, end exclusive) and injected copies."""
-    return [digest for _seq, digest in visible_messages(connection, key, hidden)]
 
 
 def visible_messages(connection: Connection, key: ThreadKey, hidden: Sequence[tuple[int, int]]) -> list[tuple[int, bytes]]:
@@ -70,3 +66,14 @@ _IDENTITIES = Prepared(
     )
     .order_by(_MESSAGE.c.seq)
 )
+
+
+def erased_kinds(connection: Connection, key: ThreadKey) -> dict[int, tuple[str, int]]:
+    """Give what can still be told of a thread's erased messages, by seq: role and tokens."""
+    seqs = [tombstone.seq for tombstone in tombstones(connection, key)]
+    return {fact.seq: (fact.role, fact.tokens) for fact in facts_of(connection, key, seqs)} if seqs else {}
+
+
+def gaps_in(seqs: Sequence[int], kinds: Mapping[int, tuple[str, int]]) -> dict[int, tuple[str, int]]:
+    """Give the kinds of erased messages by their index in a list of seqs."""
+    return {index: kinds[seq] for index, seq in enumerate(seqs) if seq in kinds} if kinds else {}
