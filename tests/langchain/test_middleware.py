@@ -620,3 +620,18 @@ def test_the_middleware_can_be_called_outside_of_a_graph(engine: Engine) -> None
     assert isinstance(response, ExtendedModelResponse)
     (info,) = engine.threads()
     assert [message.text for message in stored(engine, info.id)] == ["hi", "1 shown"]
+
+
+def test_a_call_that_could_not_be_parsed_has_one_answer_as_long_as_it_is_shown(engine: Engine) -> None:
+    broken = {"name": "look", "args": "{", "id": "bad call", "error": "bad", "type": "invalid_tool_call"}
+    turns = looking(60)
+    model = ScriptedModel(script=[AIMessage("Let me see.", invalid_tool_calls=[broken])])
+    agent = create_agent(model, tools=[look], middleware=[LosslessMiddleware(engine)], checkpointer=InMemorySaver())
+    agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))
+    model.script = turns
+    agent.invoke({"messages": [HumanMessage("well?")]}, config("t"))
+    assert [message.type for message in model.seen[1]] == ["human", "ai", "tool", "human"]
+    assert "malformed" in model.seen[1][2].text
+    for shown in model.seen[1:]:
+        asked = [each["id"] for m in shown if isinstance(m, AIMessage) for each in [*m.tool_calls, *m.invalid_tool_calls]]
+        assert asked == [message.tool_call_id for message in shown if isinstance(message, ToolMessage)]

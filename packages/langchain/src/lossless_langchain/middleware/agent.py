@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
@@ -264,7 +264,7 @@ def _lowered(budget: Budget, ceiling: int, margin: float) -> Budget:
 
 def _shown(request: ModelRequest[Any], context: ActiveContext, state: Sequence[BaseMessage]) -> ModelRequest[Any]:
     """Give the request with the context as its messages: the very same request if they are the same."""
-    messages: list[AnyMessage] = merged(context, request.messages, state)
+    messages = merged(context, request.messages, state)
     same = len(messages) == len(request.messages) and all(a is b for a, b in zip(messages, request.messages, strict=True))
     return request if same else request.override(messages=messages)
 

@@ -15,7 +15,7 @@ from lossless_langchain.codec import FORMAT, decode_message, encode_message
 
 __all__ = ["Ledger", "Ledgers", "with_ids"]
 
-_KEPT = 256
+_KEPT = 64
 """Threads whose messages are remembered; of others, the database is asked again."""
 
 

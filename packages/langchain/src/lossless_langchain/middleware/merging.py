@@ -23,7 +23,8 @@ def merged(context: ActiveContext, request: Sequence[AnyMessage], state: Sequenc
     """Write a context as messages.
 
     What is shown as itself is the very object of the request: with the edits of other middleware, and left out where they left
-    it out. What they added stands where it stood, before the next message that is shown.
+    it out. What they added stands where it stood, before the next message that is shown; a result that they, or the agent itself,
+    made up for a call stands in place of the one that the context made up, and is left out where the call is not shown.
 
     Args:
         context: rendered in the format ``langchain/1``.
@@ -70,14 +71,20 @@ def _with_added(
     places = {id: place for place, (id, _message) in enumerate(shown) if id is not None}
     before: dict[int, list[AnyMessage]] = {}
     waiting: list[AnyMessage] = []
+    results: dict[str, AnyMessage] = {}
     for message in request:
         if message.id is None or message.id not in in_state:
-            waiting.append(message)
+            if isinstance(message, ToolMessage):
+                results[message.tool_call_id] = message
+            else:
+                waiting.append(message)
         elif waiting and message.id in places:
             before.setdefault(places[message.id], []).extend(waiting)
             waiting = []
     result: list[AnyMessage] = []
-    for place, (_id, message) in enumerate(shown):
+    for place, (id, message) in enumerate(shown):
+        if id is None and isinstance(message, ToolMessage):
+            message = results.get(message.tool_call_id, message)
         result += [*before.get(place, ()), message]
     return result + waiting
 
