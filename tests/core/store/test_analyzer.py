@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lossless.store.analyzer import GAP, QueryTokens, analyze, parse_words, query_tokens, to_fts5
+from lossless.store.analyzer import GAP, QueryTokens, analyze, analyzed, parse_words, query_tokens, to_fts5
 from lossless.store.folding import LONGEST, fold
 from lossless.store.words import And, Expression, Not, Or, Phrase, Prefix, Term, WordQuery
 
@@ -349,3 +349,11 @@ def test_words_are_found(query: str, text: str) -> None:
 )
 def test_other_words_are_not_found(query: str, text: str) -> None:
     assert not finds(query, text)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 64])
+@given(st.text(st.sampled_from("ab Z1_-東京한ギ\u1100\u1161\u0301é\n\x1e™"), max_size=200))
+def test_a_large_text_has_the_same_terms_when_it_is_read_in_stretches(at_once: int, text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lossless.store.analyzer._AT_ONCE", at_once)
+        assert analyzed(text) == " ".join(analyze(text))

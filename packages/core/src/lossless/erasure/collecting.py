@@ -20,7 +20,7 @@ from lossless.erasure.leftovers import remove_summaries
 from lossless.erasure.reopening import Made
 from lossless.errors import LosslessError
 from lossless.messages import searchable
-from lossless.store.analyzer import analyze
+from lossless.store.analyzer import analyzed
 from lossless.store.index import index_of
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader
@@ -196,7 +196,7 @@ def _unindex(connection: Connection, key: ThreadKey, reader: MessageReader) -> N
         except LosslessError:
             continue
         for message in messages:
-            index.remove(connection, key, message.seq, " ".join(analyze(searchable(message.parts))))
+            index.remove(connection, key, message.seq, analyzed(searchable(message.parts)))
 
 
 def _children_first(connection: Connection, namespace: str, threads: Iterable[str]) -> Iterator[str]:

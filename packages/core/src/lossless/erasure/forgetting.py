@@ -12,7 +12,7 @@ from lossless.errors import LosslessError
 from lossless.messages import Format, encode, erased_payload, read_erased, searchable
 from lossless.messages.parts import Part
 from lossless.messages.payload import decode
-from lossless.store.analyzer import analyze
+from lossless.store.analyzer import analyzed
 from lossless.store.blobs import payload_of, stored_blob
 from lossless.store.digests import blob_digest
 from lossless.store.erasures import OpenErasure
@@ -65,7 +65,7 @@ def _forget_one(connection: Connection, key: ThreadKey, row: Any, parts: tuple[P
     _INSERT_BLOB.run(connection, stored_blob(vault_of(connection), key.namespace, digest, data))
     _EMPTY.run(connection, {"key_namespace": key.namespace, "key_thread": key.thread_id, "key_seq": row.seq, "to": digest})
     if parts is not None:
-        before, after = (" ".join(analyze(searchable(each))) for each in (parts, read_erased(payload)))
+        before, after = (analyzed(searchable(each)) for each in (parts, read_erased(payload)))
         index_of(connection).replace(connection, key, row.seq, before, after)
 
 

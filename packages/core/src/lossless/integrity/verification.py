@@ -21,7 +21,7 @@ from lossless.integrity.summaries import summary_findings
 from lossless.integrity.views import view_findings
 from lossless.messages import Format, searchable
 from lossless.messages.parts import Part
-from lossless.store.analyzer import analyze
+from lossless.store.analyzer import analyzed
 from lossless.store.index_checks import IndexCheck, index_check
 from lossless.store.integrity import database_problems
 from lossless.store.keys import ThreadKey
@@ -122,7 +122,7 @@ class _Run:
                 absent.append(Finding(kind="index", text=text, thread_id=key.thread_id, seq=row.seq, message_id=row.id))
             elif parts is not None:
                 self.expected += 1
-                self.check.expect(key, row.seq, docid, "" if sealed else " ".join(analyze(searchable(parts))))
+                self.check.expect(key, row.seq, docid, "" if sealed else analyzed(searchable(parts)))
 
         yield from message_findings(connection, key, head, spine, self.formats, open_calls_of(connection, key, self.reader), seen)
         yield from absent

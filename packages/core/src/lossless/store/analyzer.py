@@ -7,6 +7,7 @@ them, as further spellings, stand the humps of camelCase words, set off by ``GAP
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lossless.store.folding import RUN, compose, cut, fold, humps, prefix_of, run_tokens, tokens_of
@@ -23,6 +24,7 @@ __all__ = [
     "Term",
     "WordQuery",
     "analyze",
+    "analyzed",
     "parse_words",
     "query_tokens",
     "to_fts5",
@@ -31,6 +33,8 @@ __all__ = [
 GAP = "u0"
 """The token between a text and its further spellings: the code point NUL, which is a separator and never a symbol."""
 _MOST_WHOLE = 32
+_AT_ONCE = 1 << 18
+"""Characters whose tokens are held at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,32 @@ def analyze(text: str) -> list[str]:
         tokens.append(GAP)
         tokens += spelling
     return tokens
+
+
+def analyzed(text: str) -> str:
+    """Give what :func:`analyze` gives, spaces between, without holding all tokens of a large text at once."""
+    if len(text) <= _AT_ONCE:
+        return " ".join(analyze(text))
+    pieces = list(_joined(fold(text)))
+    if not text.isascii():
+        composed = compose(text)
+        if composed != text:
+            pieces += [GAP, *_joined(fold(composed))]
+    for spelling in humps(text):
+        pieces += [GAP, *spelling]
+    return " ".join(pieces)
+
+
+def _joined(folded: str) -> Iterator[str]:
+    """Give the tokens of a folded text, those of a stretch joined; stretches end at spaces, and so do tokens."""
+    start = 0
+    while start < len(folded):
+        end = folded.find(" ", start + _AT_ONCE)
+        end = len(folded) if end < 0 else end
+        joined = " ".join(tokens_of(folded[start:end]))
+        if joined:
+            yield joined
+        start = end + 1
 
 
 def query_tokens(pattern: str) -> QueryTokens:

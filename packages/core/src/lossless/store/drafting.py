@@ -11,7 +11,7 @@ from typing import Any
 from lossless.errors import MessageError
 from lossless.messages import Format, Message, encode, is_request, looks_anthropic, searchable, shape_of
 from lossless.messages.parts import Opaque, Part, Result, Text
-from lossless.store.analyzer import analyze
+from lossless.store.analyzer import analyzed
 from lossless.store.append import Draft
 from lossless.store.blobs import stored_blob
 from lossless.store.contents import Said, is_invented, participant
@@ -165,7 +165,7 @@ class Drafter:
             exact=self._counter.exact,
             created_at=at,
             shape=shape_of(said.parts),
-            terms="" if self._vault.encrypts else " ".join(analyze(searchable(said.parts))),
+            terms="" if self._vault.encrypts else analyzed(searchable(said.parts)),
             request=is_request(said.role, own.parts),
             injected=len(own.parts) < len(said.parts) and not own.parts,
             said=own,
