@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lossless.dag.describing import describe, expand
+from lossless.dag.heads import read_head
 from lossless.dag.history import ViewRecord, view_records
-from lossless.messages import Message
+from lossless.messages import Message, MessageRef
 from lossless.store.keys import ThreadKey
 from lossless.store.pages import Page
 from lossless.store.rereading import rereads
 from lossless.store.search import Hit, Mode
+from lossless.store.shown import shown_messages
 from lossless.twins import async_twin
 from lossless.versions.exporting import exported
 from lossless.versions.snapshots import Snapshot, describe_snapshot, find_snapshot, list_snapshots
@@ -49,6 +51,26 @@ class Reading:
         """Search this thread; see ``Engine.grep``."""
         filters: dict[str, Any] = {"role": role, "since": since, "until": until, "tool": tool}
         return self._engine.grep(pattern, thread=self._id, mode=mode, regex=regex, limit=limit, cursor=cursor, **filters)
+
+    @rereads
+    def count(self) -> int:
+        """Count the messages that ``messages()`` gives, without reading them; 0 for a thread that is not there."""
+        engine, key = self._engine, self._key
+        with engine.database.read() as connection:
+            head = read_head(connection, key)
+            return 0 if head is None else engine.views.load(connection, key.namespace, head.view).messages(head.next_seq)
+
+    @rereads
+    def refs(self) -> list[MessageRef]:
+        """Give ids and seqs of the messages that ``messages()`` gives, in its order, without reading them."""
+        engine, key = self._engine, self._key
+        with engine.database.read() as connection:
+            head = read_head(connection, key)
+            if head is None:
+                return []
+            view = engine.views.load(connection, key.namespace, head.view)
+            shown = shown_messages(connection, key, [(gone.start, gone.stop) for gone in view.hidden()])
+        return [MessageRef(each.id, each.seq) for each in shown]
 
     @rereads
     def expand(self, id: str, *, sources_only: bool = False, offset: int = 0, limit: int | None = None) -> list[Message]:
@@ -121,6 +143,8 @@ class Reading:
     agrep = async_twin(grep)
     aexpand = async_twin(expand)
     adescribe = async_twin(describe)
+    acount = async_twin(count)
     aexport = async_twin(export)
+    arefs = async_twin(refs)
     asnapshots = async_twin(snapshots)
     aviews = async_twin(views)

@@ -234,7 +234,7 @@ class Thread(Compacting):
             reserve: tokens kept for the answer; None: as the engine's budget says.
             tools: tool schemas that are sent beside it; they are counted as overhead.
             profile: whose rules the messages must meet: ``openai``, ``anthropic`` or ``gemini``; None: the format's own.
-            format: ``openai``, ``anthropic`` or ``langchain``: how the messages are written.
+            format: ``openai``, ``anthropic``, ``langchain`` or ``llamaindex``: how the messages are written.
 
         Raises:
             ConfigError: the engine has neither window, model nor budget, or format or profile is unknown.

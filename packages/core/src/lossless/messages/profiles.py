@@ -104,12 +104,12 @@ def find_profile(name: str) -> Profile:
 def rules_for(format: str, profile: str | None = None) -> Profile:
     """Give the rules for messages written in a format: those of the profile that is named, else the format's own.
 
-    LangChain's chat models merge neighbours of one role themselves, where their API wants it.
+    LangChain's chat models merge neighbours of one role themselves, where their API wants it. LangChain and LlamaIndex name no
+    provider: without a profile, OpenAI's rules stand.
 
     Raises:
         ConfigError: there is no profile of that name.
     """
     base = format.partition("/")[0]
-    if base != "langchain":
-        return find_profile(profile or base)
-    return replace(find_profile(profile or "openai"), alternate=False)
+    found = find_profile(profile or ("openai" if base in ("langchain", "llamaindex") else base))
+    return replace(found, alternate=False) if base == "langchain" else found

@@ -1,0 +1,197 @@
+"""A memory for chat engines and agents: the thread's active context, within a token limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.memory.types import BaseMemory
+from pydantic import Field, PrivateAttr
+
+from lossless import ActiveContext, Budget, Engine, Thread
+from lossless.twins import async_twin
+from lossless_llamaindex.codec import FORMAT, decode_message
+from lossless_llamaindex.connected import Connected
+from lossless_llamaindex.stores.chat_store import LosslessChatStore
+from lossless_llamaindex.stores.threads import as_messages, payloads_of, store
+
+__all__ = ["LosslessMemory"]
+
+_WHOLE = Budget(window=1_000_000_000, reserve=0)
+"""The budget of a memory that shows all of its view."""
+_SHARE = 0.75
+"""Of an LLM's window, what stock memories take unless they are told."""
+
+
+class LosslessMemory(Connected, BaseMemory):
+    """Shows the active context of a thread, and stores every message in it as it is put.
+
+    ``get`` gives what fits into ``token_limit``: the newest messages verbatim, older ones under summaries, units of a call
+    and its results whole. What is set or reset changes what is shown; everything stays in the store. It holds no messages
+    itself, so it survives restarts, and any number of objects may share a session.
+
+    Args:
+        engine: where messages are; or its URL.
+        url: instead of an engine; none of both: ``$LOSSLESS_URL``, else ``sqlite:///lossless.db``.
+        session_id: the thread's id; None: a new one.
+        token_limit: the most tokens that a prompt may have; None: the engine's window, and without one, all is shown.
+        profile: whose rules what is shown must meet: ``openai``, ``anthropic`` or ``gemini``; None: ``openai``.
+    """
+
+    session_id: str = Field(default_factory=lambda: str(uuid4()))
+    token_limit: int | None = Field(default=None, gt=0)
+    profile: str | None = None
+
+    _overhead: int = PrivateAttr(default=0)
+
+    def __init__(
+        self,
+        engine: Engine | str | None = None,
+        url: str | None = None,
+        session_id: str | None = None,
+        token_limit: int | None = None,
+        profile: str | None = None,
+        **address: Any,
+    ) -> None:
+        named = {"session_id": session_id} if session_id is not None else {}
+        super().__init__(engine=engine, url=url, token_limit=token_limit, profile=profile, **named, **address)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Give the name of the class."""
+        return "LosslessMemory"
+
+    @classmethod
+    def from_defaults(
+        cls,
+        engine: Engine | str | None = None,
+        url: str | None = None,
+        session_id: str | None = None,
+        token_limit: int | None = None,
+        chat_history: list[ChatMessage] | None = None,
+        llm: Any = None,
+        chat_store: LosslessChatStore | None = None,
+        chat_store_key: str | None = None,
+        **others: Any,
+    ) -> LosslessMemory:
+        """Make a memory with the arguments of stock ones.
+
+        Args:
+            engine: see the class.
+            url: see the class.
+            session_id: see the class.
+            token_limit: see the class; None: three quarters of the LLM's window, if one is given.
+            chat_history: what the session shows from now on.
+            llm: whose window is known.
+            chat_store: whose engine is used.
+            chat_store_key: the session, as stock memories call it.
+            others: ``profile``; what else stock memories take, such as ``tokenizer_fn``, is not needed and left alone.
+        """
+        if engine is None and url is None and chat_store is not None:
+            engine = chat_store.engine
+        if token_limit is None and llm is not None:
+            token_limit = int(llm.metadata.context_window * _SHARE)
+        made = cls(engine, url, session_id or chat_store_key, token_limit, others.get("profile"))
+        if chat_history is not None:
+            made.set(chat_history)
+        return made
+
+    def get(self, input: str | None = None, initial_token_count: int = 0, **kwargs: Any) -> list[ChatMessage]:
+        """Give the active context.
+
+        Args:
+            input: not needed; stock memories look things up with it.
+            initial_token_count: tokens of what else the prompt has. If little is left, less is shown.
+            kwargs: what other memories take.
+        """
+        del input, kwargs
+        return self.prompt(overhead=initial_token_count)[0]
+
+    def get_all(self) -> list[ChatMessage]:
+        """Give every message of the session that was not deleted, verbatim."""
+        return as_messages(self.thread().messages())
+
+    def put(self, message: ChatMessage) -> None:
+        """Store a message; it is durable when this returns.
+
+        Raises:
+            MessageError: it can't be stored.
+        """
+        self.put_messages([message])
+
+    def put_messages(self, messages: list[ChatMessage]) -> None:
+        """Store messages in one transaction.
+
+        Raises:
+            MessageError: one of them can't be stored; then none of them is.
+        """
+        store(self.thread(overhead=self._overhead), payloads_of(messages))
+
+    def set(self, messages: list[ChatMessage]) -> None:
+        """Make the session show exactly these messages; what else was put stays in the store."""
+        self.thread().replace(payloads_of(messages), format=FORMAT)
+
+    def reset(self) -> None:
+        """Begin again with an empty session; what was put stays in the store."""
+        self.thread().replace([], format=FORMAT)
+
+    def thread(self, *, overhead: int = 0) -> Thread:
+        """Give the session's thread, with the memory's budget.
+
+        Args:
+            overhead: tokens that are sent beside what is shown: compaction keeps them free, too.
+        """
+        budget = self.budget()
+        return self.engine.thread(self.session_id, budget=budget.adjusted(overhead=overhead) if overhead else budget)
+
+    def budget(self) -> Budget:
+        """Give what a prompt may cost."""
+        if self.token_limit is not None:
+            return Budget(window=self.token_limit, reserve=0)
+        return self.engine.budget or _WHOLE
+
+    def context(
+        self, *, overhead: int = 0, tools: Sequence[Mapping[str, Any]] | None = None, profile: str | None = None
+    ) -> ActiveContext:
+        """Give the active context with what is known of it: tokens, status, what is not shown.
+
+        Args:
+            overhead: tokens of what else the prompt has.
+            tools: schemas that are sent beside it, as OpenAI has them.
+            profile: instead of the memory's own.
+        """
+        return self.thread().context(format=FORMAT, overhead=max(0, overhead), tools=tools, profile=profile or self.profile)
+
+    def prompt(
+        self,
+        *,
+        overhead: int = 0,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        profile: str | None = None,
+        compact: bool = False,
+    ) -> tuple[list[ChatMessage], ActiveContext]:
+        """Give the active context as messages, and what is known of it.
+
+        Args:
+            overhead, tools, profile: as for :meth:`context`.
+            compact: whether the thread is compacted first where the context would be exhausted; and from then on, what is put is
+                compacted with this overhead in mind.
+        """
+        context = self.context(overhead=overhead, tools=tools, profile=profile)
+        if compact:
+            self._overhead = context.overhead
+            if context.status == "exhausted" and context.total:
+                self.thread(overhead=context.overhead).compact(by_hand=False)
+                context = self.context(overhead=overhead, tools=tools, profile=profile)
+        return [decode_message(payload) for payload in context.messages], context
+
+    aget = async_twin(get)  # type: ignore[arg-type]
+    aget_all = async_twin(get_all)  # type: ignore[arg-type]
+    aput = async_twin(put)  # type: ignore[arg-type]
+    aput_messages = async_twin(put_messages)  # type: ignore[arg-type]
+    aset = async_twin(set)  # type: ignore[arg-type]
+    areset = async_twin(reset)  # type: ignore[arg-type]
+    acontext = async_twin(context)
+    aprompt = async_twin(prompt)

@@ -1,0 +1,182 @@
+"""The chat store of LlamaIndex's ``Memory``: a queue of active messages, and those that are archived."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+
+from lossless import Engine, Message, Thread
+from lossless.twins import async_twin
+from lossless_llamaindex.codec import FORMAT
+from lossless_llamaindex.connected import Connected
+from lossless_llamaindex.stores.threads import as_messages, delete_ids, keys_of, payloads_of, store
+
+__all__ = ["LosslessAsyncChatStore", "is_archived"]
+
+_STATUS = "status"
+"""Where a payload says that its message is archived."""
+
+
+def is_archived(message: Message) -> bool:
+    """Tell whether a stored message left the queue of active ones."""
+    payload = message.payload
+    return isinstance(payload, dict) and payload.get(_STATUS) == MessageStatus.ARCHIVED.value
+
+
+class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
+    """Keeps the messages of each key in the thread of that id: ``Memory.from_defaults(chat_store=…)``.
+
+    Archived messages stay in what the thread shows; archiving revises them, so that they say so. What is deleted or replaced
+    leaves what is shown, and stays in the store. Positions count from 0.
+
+    Args:
+        engine: where messages are; or its URL.
+        url: instead of an engine; none of both: ``$LOSSLESS_URL``, else ``sqlite:///lossless.db``.
+    """
+
+    def __init__(self, engine: Engine | str | None = None, url: str | None = None, **address: Any) -> None:
+        super().__init__(engine=engine, url=url, **address)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Give the name of the class."""
+        return "LosslessAsyncChatStore"
+
+    async def get_messages(
+        self,
+        key: str,
+        status: MessageStatus | None = MessageStatus.ACTIVE,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> list[ChatMessage]:
+        """Give messages of a status (None: all), oldest first, ``limit`` of them at the most after ``offset``."""
+        return await self._aread(key, status, limit, offset)
+
+    async def count_messages(self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE) -> int:
+        """Count the messages of a status; None: all."""
+        return await self._acount(key, status)
+
+    async def add_message(self, key: str, message: ChatMessage, status: MessageStatus = MessageStatus.ACTIVE) -> None:
+        """Add a message.
+
+        Raises:
+            MessageError: it can't be stored.
+        """
+        await self._aadd(key, [message], status)
+
+    async def add_messages(self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE) -> None:
+        """Add messages in one transaction.
+
+        Raises:
+            MessageError: one of them can't be stored; then none of them is.
+        """
+        await self._aadd(key, messages, status)
+
+    async def set_messages(self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE) -> None:
+        """Make a key show exactly these messages.
+
+        Raises:
+            MessageError: one of them can't be stored; then nothing is changed.
+        """
+        await self._aset(key, messages, status)
+
+    async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
+        """Delete the active message at a position, from 0, and give it; None where none is."""
+        return await self._adelete(key, idx)
+
+    async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
+        """Delete the messages of a status; None: all."""
+        await self._aclear(key, status)
+
+    async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        """Delete the ``n`` oldest active messages and give them."""
+        return await self._adelete_oldest(key, n)
+
+    async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        """Archive the ``n`` oldest active messages and give them."""
+        return await self._aarchive(key, n)
+
+    async def get_keys(self) -> list[str]:
+        """Give the keys that show something, in the order in which they were begun."""
+        return await self._akeys()
+
+    def _read(self, key: str, status: MessageStatus | None, limit: int | None, offset: int | None) -> list[ChatMessage]:
+        start = max(0, offset or 0)
+        stop = None if limit is None else start + max(0, limit)
+        return as_messages(self._stored(key, status)[start:stop])
+
+    def _count(self, key: str, status: MessageStatus | None) -> int:
+        return self._thread(key).count() if status is None else len(self._stored(key, status))
+
+    def _add(self, key: str, messages: list[ChatMessage], status: MessageStatus) -> None:
+        store(self._thread(key), payloads_of(messages, **_mark(status)))
+
+    def _set(self, key: str, messages: list[ChatMessage], status: MessageStatus) -> None:
+        self._thread(key).replace(payloads_of(messages, **_mark(status)), format=FORMAT)
+
+    def _delete(self, key: str, idx: int) -> ChatMessage | None:
+        while idx >= 0:
+            active = self._stored(key, MessageStatus.ACTIVE)
+            if idx >= len(active):
+                return None
+            if delete_ids(self._thread(key), [active[idx].id]):
+                return next(iter(as_messages([active[idx]])), None)
+        return None
+
+    def _clear(self, key: str, status: MessageStatus | None) -> None:
+        thread = self._thread(key)
+        if status is None:
+            thread.replace([], format=FORMAT)
+        else:
+            delete_ids(thread, [message.id for message in self._stored(key, status)])
+
+    def _delete_oldest(self, key: str, n: int) -> list[ChatMessage]:
+        oldest = self._stored(key, MessageStatus.ACTIVE)[: max(0, n)]
+        delete_ids(self._thread(key), [message.id for message in oldest])
+        return as_messages(oldest)
+
+    def _archive(self, key: str, n: int) -> list[ChatMessage]:
+        oldest = self._stored(key, MessageStatus.ACTIVE)[: max(0, n)]
+        by_format: dict[str, list[dict[str, Any]]] = {}
+        for message in oldest:
+            format, payload = _archived(message)
+            by_format.setdefault(format, []).append(payload)
+        for format, payloads in by_format.items():
+            self._thread(key).append(payloads, format=format)
+        return as_messages(oldest)
+
+    def _keys(self) -> list[str]:
+        return keys_of(self.engine)
+
+    _aread = async_twin(_read)
+    _acount = async_twin(_count)
+    _aadd = async_twin(_add)
+    _aset = async_twin(_set)
+    _adelete = async_twin(_delete)
+    _aclear = async_twin(_clear)
+    _adelete_oldest = async_twin(_delete_oldest)
+    _aarchive = async_twin(_archive)
+    _akeys = async_twin(_keys)
+
+    def _stored(self, key: str, status: MessageStatus | None) -> list[Message]:
+        found = self._thread(key).messages()
+        if status is None:
+            return found
+        return [message for message in found if is_archived(message) == (status == MessageStatus.ARCHIVED)]
+
+    def _thread(self, key: str) -> Thread:
+        return self.engine.thread(key)
+
+
+def _mark(status: MessageStatus) -> dict[str, Any]:
+    return {_STATUS: MessageStatus.ARCHIVED.value} if status == MessageStatus.ARCHIVED else {}
+
+
+def _archived(message: Message) -> tuple[str, dict[str, Any]]:
+    """Give the revision that says that a message is archived, and its format."""
+    mark = _mark(MessageStatus.ARCHIVED) | {"id": message.id}
+    written = payloads_of(as_messages([message]))
+    # What another format keeps in one message can be several of LlamaIndex's: it stays as it is.
+    return (FORMAT, written[0] | mark) if len(written) == 1 else (message.format, dict(message.payload) | mark)

@@ -1,0 +1,159 @@
+"""Taking over what LlamaIndex's own chat stores hold. Importing again adds only what is new."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.storage.chat_store.base import BaseChatStore
+from sqlalchemy import Column, MetaData, Table, create_engine, inspect, select
+from sqlalchemy import Engine as Source
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from lossless import Engine
+from lossless.errors import ConfigError, MessageError
+from lossless_llamaindex.codec import FORMAT, encode_message
+
+__all__ = ["import_chat_store", "import_chat_table"]
+
+_DRIVERS = {"sqlite+aiosqlite": "sqlite", "postgresql+asyncpg": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
+"""What the stores' own URLs name, and what reads the same database here."""
+
+
+def import_chat_store(
+    source: str | PathLike[str] | Mapping[str, Any] | BaseChatStore, engine: Engine, *, fs: Any = None, missing_ok: bool = False
+) -> dict[str, int]:
+    """Take over the messages of a chat store: each key becomes the thread of that id.
+
+    Args:
+        source: a chat store; the file that ``SimpleChatStore.persist`` wrote; or what is in it.
+        engine: where to.
+        fs: an fsspec file system that the file is read from.
+        missing_ok: whether a file that is not there is an empty store.
+
+    Returns:
+        How many messages were added, by key.
+
+    Raises:
+        MessageError: the file is no chat store, or a message of it can't be read; the keys before it are imported.
+    """
+    if isinstance(source, BaseChatStore):
+        found: Mapping[str, Any] = {key: source.get_messages(key) for key in source.get_keys()}
+    elif isinstance(source, Mapping):
+        found = _keys(source)
+    else:
+        found = _keys(_read(source, fs, missing_ok))
+    return {key: _import(engine, key, messages) for key, messages in found.items()}
+
+
+def import_chat_table(
+    source: str | Source, engine: Engine, *, table: str = "llama_index_memory", schema: str | None = None
+) -> dict[str, int]:
+    """Take over the table of an SQL chat store: ``SQLAlchemyChatStore``'s, or that of the SQLite or PostgreSQL store.
+
+    Args:
+        source: the URL of its database, as the store was given it, or an engine of SQLAlchemy.
+        engine: where to; each key becomes the thread of that id.
+        table: its name; the SQLite store's is ``chatstore``, the PostgreSQL store's ``data_chatstore`` unless said otherwise.
+        schema: of a PostgreSQL database.
+
+    Returns:
+        How many messages were added, by key.
+
+    Raises:
+        ConfigError: the database has no such table, or it is no chat store's.
+        MessageError: a message can't be read; the keys before it are imported.
+    """
+    database = source if isinstance(source, Source) else _open(source)
+    try:
+        found = _rows(database, table, schema)
+    except SQLAlchemyError as error:
+        raise ConfigError(f"the table {table!r} can't be read: {type(error).__name__}", hint="is the URL right?") from None
+    finally:
+        if database is not source:
+            database.dispose()
+    return {key: _import(engine, key, messages) for key, messages in found.items()}
+
+
+def _import(engine: Engine, key: str, messages: Sequence[Any]) -> int:
+    payloads = [_payload(key, number, message) for number, message in enumerate(messages)]
+    return len(engine.thread(key).sync(payloads, format=FORMAT)) if payloads else 0
+
+
+def _payload(key: str, number: int, message: Any) -> dict[str, Any]:
+    try:
+        while isinstance(message, (str, bytes)):
+            message = json.loads(message)
+        made = message if isinstance(message, ChatMessage) else ChatMessage.model_validate(message)
+    except (ValueError, TypeError) as error:
+        raise MessageError(
+            f"message {number} of {key!r} can't be read", hint="it must be a ChatMessage as JSON", index=number
+        ) from error
+    return encode_message(made)
+
+
+def _read(path: str | PathLike[str], fs: Any, missing_ok: bool) -> Mapping[str, Any]:
+    try:
+        if fs is not None:
+            with fs.open(str(path), "r", encoding="utf-8") as file:
+                text = file.read()
+        else:
+            text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if missing_ok:
+            return {"store": {}}
+        raise
+    try:
+        read = json.loads(text)
+        read = json.loads(read) if isinstance(read, str) else read  # an older version wrote JSON within JSON
+    except ValueError as error:
+        raise MessageError(f"{path} is no JSON", hint="give the file that SimpleChatStore.persist wrote") from error
+    return read if isinstance(read, Mapping) else {}
+
+
+def _keys(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    store = data.get("store")
+    if not isinstance(store, Mapping) or not all(isinstance(messages, list) for messages in store.values()):
+        raise MessageError("it is no chat store", hint='a SimpleChatStore is written as {"store": {key: [messages]}}')
+    return store
+
+
+def _open(url: str) -> Source:
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):  # the parser's words would repeat the password
+        raise ConfigError("the database URL can't be read", hint="for example sqlite:///chat.db") from None
+    return create_engine(parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername)))
+
+
+def _rows(database: Source, table: str, schema: str | None) -> dict[str, list[Any]]:
+    """Read messages by key, in order: one a row, or a whole key in a row."""
+    inspector = inspect(database)
+    if not inspector.has_table(table, schema=schema):
+        raise ConfigError(f"there is no table {table!r}", hint="name the table of the chat store as table=")
+    # Types are left out: what a store keeps as JSON is JSON text or has been read by the driver.
+    names = [column["name"] for column in inspector.get_columns(table, schema=schema)]
+    content = next((name for name in ("data", "value") if name in names), None)
+    if content is None or "key" not in names:
+        raise ConfigError(f"the table {table!r} is no chat store's", hint="it has no columns key and data, or key and value")
+    source = Table(table, MetaData(), *(Column(name) for name in names), schema=schema)
+    order = [source.c[name] for name in ("timestamp", "id") if name in names]
+    found: dict[str, list[Any]] = {}
+    with database.connect() as connection:
+        for row in connection.execute(select(source.c.key, source.c[content]).order_by(*order)):
+            found.setdefault(str(row[0]), []).extend(_each(row[1]))
+    return found
+
+
+def _each(value: Any) -> Iterator[Any]:
+    """Give the messages in a column: one, or, of the PostgreSQL store, a list."""
+    read = json.loads(value) if isinstance(value, (str, bytes)) else value
+    if isinstance(read, Mapping):
+        yield read
+    elif isinstance(read, Iterable):
+        yield from read
