@@ -146,6 +146,34 @@ class Headlines:
         return request.text.split("\n")[0]
 
 
+def plain(request: lossless.SummarizeRequest) -> str:
+    """Summarise in a function."""
+    return request.text[:99]
+
+
+async def counted(request: lossless.SummarizeRequest) -> lossless.Answer:
+    """Summarise in a coroutine, and say what it took."""
+    return lossless.Answer(text=request.text[:99], model="m", usage=lossless.Usage(calls=1, cost=0.1))
+
+
+def wrong(request: lossless.SummarizeRequest) -> int:
+    """Return no text."""
+    return request.depth
+
+
+def summarizers_are_callables() -> None:
+    """Give an engine summarizers of every kind, and ask what they took."""
+    remote = lossless.OpenAISummarizer("m", base_url="http://localhost:8080/v1", options={"temperature": 0.2})
+    chain = lossless.FallbackSummarizer([remote, plain, counted])
+    limit, rules = lossless.SpendLimit(hour_cost=1.0), lossless.BreakerRules(failures=5)
+    with lossless.Engine("sqlite://", summarizer=chain, spend_limit=limit, breaker=rules) as engine:
+        assert_type(engine.spent("t"), lossless.Usage)
+        assert_type(engine.thread("t").compact().usage.cost, float | None)
+    lossless.Engine("sqlite://", summarizer=lossless.testing.ScriptedModel("echo"))
+    lossless.Engine("sqlite://", summarizer=wrong)  # type: ignore[arg-type]
+    lossless.SpendLimit(hour_tokens="many")  # type: ignore[arg-type]
+
+
 def notes_are_judged(note: Note, verdict: Witness) -> None:
     assert_type((note.kept, note.total), tuple[int, int])
     assert_type(verdict.regime, Regime)
