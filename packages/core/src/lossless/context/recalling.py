@@ -14,8 +14,9 @@ from lossless.context.entries import newest_request
 from lossless.context.model import ContextItem
 from lossless.context.pieces import Piece, Scene, mark_of
 from lossless.context.rendering import recall_text, stub_text
+from lossless.dag.extents import load_extent
 from lossless.dag.opening import covering
-from lossless.dag.summaries import load_extent, messages_under, sources_of
+from lossless.dag.summaries import messages_under, sources_of
 from lossless.messages import Message, Text, Turn
 from lossless.store.corrections import corrections_between
 from lossless.store.keys import ThreadKey

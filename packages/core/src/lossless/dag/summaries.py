@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from lossless.dag.segments import SummaryRef
 from lossless.errors import CorruptError, NotFoundError
 from lossless.store.keys import ThreadKey
 from lossless.store.namespaces import name_secret
@@ -22,13 +21,11 @@ from lossless.store.tables import SummaryChildRow, SummaryMessageRow, SummaryRow
 from lossless.store.vault import vault_of
 
 __all__ = [
-    "Extent",
     "Summary",
     "beside_damage",
     "by_span",
     "directly_over",
     "home",
-    "load_extent",
     "load_summaries",
     "messages_under",
     "parents_of",
@@ -183,28 +180,6 @@ def load_summaries(connection: Connection, key: ThreadKey, ids: Sequence[str]) -
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
-    """How far a summary reaches, and the segment that shows it; without its text, which costs most to load."""
-
-    ref: SummaryRef
-    first_seq: int
-    newest_seq: int
-
-
-def load_extent(connection: Connection, key: ThreadKey, id: str) -> Extent:
-    """Load how far a summary reaches.
-
-    Raises:
-        NotFoundError: it is not in the thread.
-    """
-    row = next(_in_lineage(_EXTENT, connection, key, id=id), None)
-    if row is None:
-        raise NotFoundError(f"there is no summary {id} in thread {key.thread_id}", hint="see the items of context()")
-    ref = SummaryRef(id=id, depth=row.depth, tokens=row.tokens, messages=row.messages, degraded=bool(row.degraded))
-    return Extent(ref=ref, first_seq=row.first_seq, newest_seq=row.newest_seq)
-
-
 def by_span(connection: Connection, key: ThreadKey, span: bytes) -> Summary | None:
     """Find a summary of the same sources by the same policy that is not degraded."""
     for row in _in_lineage(_BY_SPAN, connection, key, span_key=span):
@@ -331,16 +306,6 @@ _INSERT_NEW = Prepared(insert_new(_SUMMARY))
 _INSERT_MESSAGES = Prepared(insert_new(_MESSAGES))
 _INSERT_CHILDREN = Prepared(insert_new(_CHILDREN))
 _BY_ID = Prepared(select(_SUMMARY).where(_of(_SUMMARY), _SUMMARY.c.id == bindparam("id"), _VISIBLE))
-_EXTENT = Prepared(
-    select(
-        _SUMMARY.c.depth,
-        _SUMMARY.c.tokens,
-        _SUMMARY.c.messages,
-        _SUMMARY.c.degraded,
-        _SUMMARY.c.first_seq,
-        _SUMMARY.c.newest_seq,
-    ).where(_of(_SUMMARY), _SUMMARY.c.id == bindparam("id"), _VISIBLE)
-)
 _HOME = Prepared(select(_SUMMARY.c.thread_id).where(_of(_SUMMARY), _SUMMARY.c.id == bindparam("id"), _VISIBLE))
 _BY_SPAN = Prepared(
     select(_SUMMARY)

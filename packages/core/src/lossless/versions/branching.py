@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
@@ -9,12 +10,13 @@ from itertools import groupby
 from sqlalchemy import Connection, bindparam, select
 
 from lossless.dag.editing import revisions_since
+from lossless.dag.extents import Extent, extents_under, load_extent
 from lossless.dag.heads import Head, begin_thread, lock_existing_head
 from lossless.dag.lineage import branch_key, find_key
 from lossless.dag.opening import runs
 from lossless.dag.placing import show_instead
 from lossless.dag.segments import Hidden, Raw, Segment, SummaryRef, Tail
-from lossless.dag.summaries import Extent, load_extent, sources_of
+from lossless.dag.summaries import sources_of
 from lossless.dag.view import View, ViewStore
 from lossless.errors import ExistsError, NotFoundError
 from lossless.messages import UnitTracker, shape_of
@@ -28,8 +30,8 @@ from lossless.versions.snapshots import find_snapshot
 __all__ = ["branch", "closed_at", "cut_view", "open_calls_at", "unhidden"]
 
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
-_LOOK_BACK = 300
-"""Messages in which a tool call that is still open is looked for."""
+_LOOK_BACK = 48
+"""Messages in which a tool call that is still open is looked for, beside the unit that the last of them belongs to."""
 
 
 def branch(
@@ -107,17 +109,28 @@ def _up_to(connection: Connection, key: ThreadKey, segment: Segment, cut: int) -
 def _summary_up_to(connection: Connection, key: ThreadKey, extent: Extent, cut: int) -> Iterable[Segment]:
     if extent.newest_seq <= cut:
         return [extent.ref]
-    (first,) = facts_of(connection, key, [extent.first_seq])
-    if first.place > cut:
+    if _place(connection, key, extent.first_seq) > cut:
         return []  # in the order of places, all that is under it comes later
+    sources = sources_of(connection, key, extent.ref.id)
+    extents = extents_under(connection, key, extent.ref.id)
+
+    def place(source: int | str) -> int:
+        return _place(connection, key, source if isinstance(source, int) else extents[source].first_seq)
+
     kept: list[Segment] = []
-    for are_summaries, sources in groupby(sources_of(connection, key, extent.ref.id), lambda source: isinstance(source, str)):
+    reached = sources[: bisect_right(sources, cut, key=place)]
+    for are_summaries, together in groupby(reached, lambda source: isinstance(source, str)):
         if are_summaries:
-            for id in sources:
-                kept.extend(_summary_up_to(connection, key, load_extent(connection, key, str(id)), cut))
+            for id in together:
+                kept.extend(_summary_up_to(connection, key, extents[str(id)], cut))
         else:
-            kept.extend(runs(connection, key, [seq for seq in sources if isinstance(seq, int) and seq <= cut]))
+            kept.extend(runs(connection, key, [seq for seq in together if isinstance(seq, int) and seq <= cut]))
     return _joined(kept)
+
+
+def _place(connection: Connection, key: ThreadKey, seq: int) -> int:
+    (fact,) = facts_of(connection, key, [seq])
+    return int(fact.place)
 
 
 def _joined(segments: Iterable[Segment]) -> list[Segment]:
@@ -154,7 +167,9 @@ def _sum_at(connection: Connection, key: ThreadKey, seq: int) -> int:
 def open_calls_at(connection: Connection, key: ThreadKey, reader: MessageReader, cut: int) -> tuple[tuple[str, int], ...]:
     """Give the tool calls that are open after a message: (call id, seq of its unit's first message)."""
     tracker = UnitTracker()
-    for message in reader.between(connection, key, max(1, cut - _LOOK_BACK), cut):
+    last = facts_of(connection, key, [cut])
+    first = min(cut - _LOOK_BACK, *(fact.unit for fact in last)) if last else cut
+    for message in reader.between(connection, key, max(1, first), cut):
         if message.revises is None:
             tracker.place(message.seq, shape_of(message.parts))
     return tuple(tracker.open_calls)
