@@ -16,6 +16,7 @@ from benchmarks import (
     callers,
     context_below_soft,
     context_size,
+    database,
     importing,
     live_run,
     scale,
@@ -34,6 +35,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     live_run.BENCHMARK,
     backlog.BENCHMARK,
     scale.BENCHMARK,
+    database.BENCHMARK,
     importing.BENCHMARK,
 )
 
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = Options(size="tiny" if given.tiny else "full" if given.full else "usual", large=given.large)
     sections: list[Section] = []
     with tempfile.TemporaryDirectory(prefix="lossless-benchmarks-", dir=given.folder) as folder:
-        for benchmark in [by_name[name] for name in given.names] or BENCHMARKS:
+        for benchmark in [by_name[name] for name in given.names] or [each for each in BENCHMARKS if not each.opt_in]:
             print(f"{benchmark.title} …", file=sys.stderr)
             with clock() as spent:
                 rows = benchmark.run(options, _own_folder(Path(folder), benchmark))
@@ -82,7 +84,7 @@ def _own_folder(folder: Path, benchmark: Benchmark) -> Path:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = ", ".join(benchmark.name for benchmark in BENCHMARKS)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {names}; none: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {names}; none: all but database")
     parser.add_argument("--full", action="store_true", help="as long as the design says, where the usual run is shorter")
     parser.add_argument("--large", action="store_true", help="threads of a million messages, too; takes an hour and 5 GB")
     parser.add_argument("--tiny", action="store_true", help="only prove that everything runs; the numbers mean nothing")

@@ -94,11 +94,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """One benchmark: its name on the command line, its title, and what measures; ``run`` may write into the folder given."""
+    """One benchmark: its name on the command line, its title, and what measures; ``run`` may write into the folder given.
+
+    ``opt_in``: it runs only when it is named.
+    """
 
     name: str
     title: str
     run: Callable[[Options, Path], list[Row]]
+    opt_in: bool = False
 
 
 @dataclass(slots=True)
