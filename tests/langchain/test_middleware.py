@@ -234,12 +234,14 @@ def test_an_agent_within_a_graph_goes_on_in_its_own_thread(engine: Engine) -> No
     assert_all_kept(engine, info.id, state)
 
 
-def test_a_person_in_the_loop_may_edit_and_refuse_calls(engine: Engine) -> None:
+@pytest.mark.parametrize("outermost", [True, False])
+def test_a_person_in_the_loop_may_edit_and_refuse_calls(engine: Engine, outermost: bool) -> None:
     script = [calling(call("look", "c1", number=1)), calling(call("look", "c2", number=2)), AIMessage("done")]
+    both: list[AgentMiddleware] = [LosslessMiddleware(engine), HumanInTheLoopMiddleware(interrupt_on={"look": True})]
     agent = create_agent(
         ScriptedModel(script=script),
         tools=[look],
-        middleware=[LosslessMiddleware(engine), HumanInTheLoopMiddleware(interrupt_on={"look": True})],
+        middleware=both if outermost else both[::-1],
         checkpointer=InMemorySaver(),
     )
     agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))

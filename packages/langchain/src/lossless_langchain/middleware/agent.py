@@ -182,14 +182,13 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
 
     def _tighten(self, call: _Call, request: ModelRequest[Any]) -> ModelRequest[Any] | None:
         """Compact in an emergency, to half of what was refused; None if nothing can be made shorter."""
-        call.ledger.ceiling = call.context.tokens // 2
-        call.thread = self.engine.thread(
-            call.run.thread_id, budget=_lowered(call.budget, call.ledger.ceiling, self.engine.margin)
-        )
+        ceiling = call.context.tokens // 2
+        call.thread = self.engine.thread(call.run.thread_id, budget=_lowered(call.budget, ceiling, self.engine.margin))
         call.thread.compact(by_hand=False)
         before, call.context = call.context, self._context(call.thread, request)
         if call.context.tokens >= before.tokens:
             return None
+        call.ledger.ceiling = ceiling
         return _shown(request, call.context, with_ids(request.state["messages"]))
 
     def _answered(self, call: _Call, response: Response) -> Response:

@@ -20,12 +20,13 @@ __all__ = ["ToolSizes", "budget_for", "is_overflow", "tokens_of"]
 
 _READER = LangChainFormat()
 _OVERFLOW = re.compile(
-    r"context[_ ]length|context[_ ]window|maximum context|prompt is too long|input is too long|too many (?:input )?tokens"
+    r"context[_ ]length|context[_ ]window|maximum (?:context|prompt)|(?:prompt|input) is too long|too many (?:input )?tokens"
     r"|exceeds? the (?:maximum|max|limit)[^.]{0,60}tokens?|reduce the length of the (?:messages|prompt)|token limit exceeded"
-    r"|input length and `?max_tokens`? exceed",
+    r"|input length and `?max_tokens`? exceed|`?max_new_tokens`? must be <=",
     re.IGNORECASE,
 )
-_REFUSING = ("badrequest", "invalidrequest", "validation", "clienterror", "apistatus", "apierror", "valueerror", "runtimeerror")
+_OTHERWISE = ("ratelimit", "timeout", "connection", "authentication", "permission")
+"""Words in the names of errors that are about something else, whatever their text says."""
 
 
 def budget_for(engine: Engine, model: Any, own: Budget | None) -> Budget:
@@ -81,7 +82,7 @@ def is_overflow(error: BaseException) -> bool:
         if kind.__name__ == "ContextOverflowError":
             return True
     names = " ".join(kind.__name__.lower() for kind in type(error).__mro__)
-    return any(word in names for word in _REFUSING) and _OVERFLOW.search(str(error)) is not None
+    return not any(word in names for word in _OTHERWISE) and _OVERFLOW.search(str(error)) is not None
 
 
 def _schema(tool: Any) -> dict[str, Any]:
