@@ -20,6 +20,7 @@ from benchmarks import (
     importing,
     live_run,
     scale,
+    steadiness,
 )
 from benchmarks.harness import Benchmark, Options, clock
 from benchmarks.report import PAGE, RESULTS, Report, Section, circumstances, print_section, read_report, write_page, write_report
@@ -33,6 +34,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     context_size.BENCHMARK,
     context_below_soft.BENCHMARK,
     live_run.BENCHMARK,
+    steadiness.BENCHMARK,
     backlog.BENCHMARK,
     scale.BENCHMARK,
     database.BENCHMARK,

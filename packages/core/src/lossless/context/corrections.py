@@ -35,7 +35,7 @@ _CUES = re.compile(
     | (?:that|this|it|which|what)(?:['’]s|\ is|\ was)?\ (?:not\ (?:right|correct|true|what)|n['’]t\ (?:right|correct)|wrong)
     | (?:is|was|were|are)(?:n['’]t|\ not)\ (?:right|correct|what)
     | (?:is|was|were|are)\ (?:wrong|incorrect|mistaken|a\ mistake)
-    | should\ (?:be|have\ been|read) | you(?:['’]re|\ are)\ wrong | you\ (?:got|have)\ .{1,40}\ wrong
+    | should\ (?:have\ been|read) | should\ be\ \W?\d\S* | you(?:['’]re|\ are)\ wrong | you\ (?:got|have)\ .{1,40}\ wrong
     | (?:check|look|count|add\ it\ up)\ again | re-?check
     | stimmt\ nicht | nicht\ richtig | ist\ falsch | sondern | korrektur | ich\ meinte | ich\ sagte | ich\ habe\ gesagt
     | c['’]est\ faux | ce\ n['’]est\ pas | j['’]ai\ dit | je\ voulais\ dire
@@ -73,9 +73,10 @@ def may_correct(terms: str) -> bool:
 def detect_correction(text: str) -> Corrected | None:
     """Tell whether a person corrects something in a text, and what it speaks of; None if not. Pure."""
     said = text[:_LONGEST]
-    if _CUES.search(said) is None and not any(correction_in(fact) is not None for fact in facts(said, "user")):
-        return None
-    return spoken_of(said)
+    if _CUES.search(said) is not None:
+        return spoken_of(said)
+    named = any(found is not None and found.old for fact in facts(said, "user") for found in [correction_in(fact)])
+    return spoken_of(said) if named else None
 
 
 def spoken_of(text: str) -> Corrected:
