@@ -12,11 +12,12 @@ from lossless.hooks import specs as hookspecs
 
 if TYPE_CHECKING:
     from lossless import errors, policies, summarizers, testing
+    from lossless.compaction.foresight import CompactionPlan, PlannedSummary
     from lossless.compaction.guard import SpendLimit
     from lossless.compaction.model import CompactionResult
     from lossless.context.budget import Budget
     from lossless.context.model import ActiveContext, ContextItem
-    from lossless.dag.history import ViewRecord
+    from lossless.dag.history import ViewDiff, ViewRecord
     from lossless.dag.threads import ThreadInfo
     from lossless.engine import Engine
     from lossless.erasure import Collected, Erasure, Removal, Retention, Tombstone
@@ -43,6 +44,7 @@ _HOMES = {
     "Budget": "lossless.context.budget",
     "Cipher": "lossless.store.cipher",
     "Collected": "lossless.erasure",
+    "CompactionPlan": "lossless.compaction.foresight",
     "CompactionResult": "lossless.compaction.model",
     "ContextItem": "lossless.context.model",
     "Diagnosis": "lossless.integrity",
@@ -57,6 +59,7 @@ _HOMES = {
     "Note": "lossless.policies.model",
     "OpenAISummarizer": "lossless.summarizers.openai_chat",
     "Page": "lossless.store.pages",
+    "PlannedSummary": "lossless.compaction.foresight",
     "Removal": "lossless.erasure",
     "Report": "lossless.integrity",
     "Retention": "lossless.erasure",
@@ -70,6 +73,7 @@ _HOMES = {
     "ThreadInfo": "lossless.dag.threads",
     "Tombstone": "lossless.erasure",
     "Usage": "lossless.policies.model",
+    "ViewDiff": "lossless.dag.history",
     "ViewRecord": "lossless.dag.history",
     "Witness": "lossless.policies.model",
 }
@@ -86,6 +90,7 @@ __all__ = [
     "Budget",
     "Cipher",
     "Collected",
+    "CompactionPlan",
     "CompactionResult",
     "ContextItem",
     "Diagnosis",
@@ -100,6 +105,7 @@ __all__ = [
     "Note",
     "OpenAISummarizer",
     "Page",
+    "PlannedSummary",
     "Removal",
     "Report",
     "Retention",
@@ -113,6 +119,7 @@ __all__ = [
     "ThreadInfo",
     "Tombstone",
     "Usage",
+    "ViewDiff",
     "ViewRecord",
     "Witness",
     "__version__",
