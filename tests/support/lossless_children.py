@@ -119,6 +119,8 @@ ACTS: dict[str, Callable[[Engine], object]] = {
     "branch": lambda engine: engine.thread("t").branch("given-20", "another"),
     "restore": lambda engine: engine.thread("t").restore("old"),
     "restore a message": lambda engine: engine.thread("t").restore("given-3"),
+    "erase": lambda engine: engine.erase("t", ["given-2"]),
+    "delete the thread": lambda engine: engine.delete_thread("t"),
     "doctor": lambda engine: engine.doctor(),
 }
 """What can be done to a thread in which :func:`fill_for_acts` has put something."""
