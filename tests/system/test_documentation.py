@@ -17,6 +17,7 @@ from lossless_sources import ROOT
 DOCUMENTS = (
     "README.md",
     "docs/compaction.md",
+    "docs/erasure.md",
     "docs/langchain.md",
     "docs/plugins.md",
     "docs/search.md",
