@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from lossless import Engine, OpenAISummarizer, SummarizeRequest
+from lossless import Engine, Note, OpenAISummarizer, SummarizeRequest
 from lossless.errors import ConfigError
+from lossless.policies import extract
 from lossless.summarizers import SummarizerError
-from lossless.testing import SCRIPTS, RealModelCallError, ScriptedModel, dead_until, no_real_models, slow
+from lossless.testing import SCRIPTS, RealModelCallError, ScriptedModel, assert_correctable, dead_until, no_real_models, slow
 from lossless_chat_server import chat_server
 
 REQUEST = SummarizeRequest(
@@ -95,6 +96,13 @@ def test_a_server_on_this_machine_may_be_called_unless_forbidden_too() -> None:
         assert len(server.asked) == 1
         assert local(REQUEST).text
         local.close()
+
+
+def test_a_note_is_correctable_or_the_error_names_what_is_missing() -> None:
+    items = extract([{"role": "user", "content": "The port is 8080. The fee is 20 EUR."}])
+    assert_correctable("The port is 8080; the fee is 20 EUR.", items)
+    with pytest.raises(AssertionError, match=r"partial_silent: it keeps 1 of 2 source items, without The fee is 20 EUR"):
+        assert_correctable(Note(text="The port is 8080.", kept=1, total=2), items)
 
 
 def test_the_pytest_plugin_offers_fixtures_without_loading_anything_of_weight(tmp_path: Path) -> None:
