@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,7 +151,7 @@ def test_what_was_prepared_by_another_model_is_dropped() -> None:
         assert events.names.index("dropped") < events.names.index("promoted")
 
 
-def test_two_engines_do_not_compact_a_thread_at_once(tmp_path: Path) -> None:
+def test_two_engines_do_not_compact_a_thread_at_once(url: str) -> None:
     running, go = threading.Event(), threading.Event()
 
     def slow(request: SummarizeRequest) -> str:
@@ -161,7 +160,6 @@ def test_two_engines_do_not_compact_a_thread_at_once(tmp_path: Path) -> None:
         return honest(request)
 
     script = Counting(honest)
-    url = f"sqlite:///{tmp_path / 'shared.db'}"
     with (
         Engine(url, window=8_000, summarizer=slow, load_plugins=False) as one,
         Engine(url, window=8_000, summarizer=script, load_plugins=False) as other,
@@ -180,8 +178,7 @@ def test_two_engines_do_not_compact_a_thread_at_once(tmp_path: Path) -> None:
         assert other.verify().ok
 
 
-def test_the_turn_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'killed.db'}"
+def test_the_turn_of_a_killed_process_is_taken_over(url: str) -> None:
     child = (
         "import os, sys\n"
         "from lossless import Engine\n"
