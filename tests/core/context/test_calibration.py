@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from lossless import Engine
 from lossless.context.calibration import calibrated_margin
 from lossless.errors import ConfigError
 from lossless.tokens import count_tools, counter_for
+from lossless_postgres import Server
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string", "description": "of the file"}}, "required": ["path"]}
 OPENAI = {"type": "function", "function": {"name": "read", "description": "Reads a file.", "parameters": SCHEMA}}
@@ -69,3 +71,21 @@ def test_what_a_provider_reports_is_kept_and_moves_the_thresholds(tmp_path: Path
         assert engine.margin == margin
     with Engine(url, model="gpt-4o", load_plugins=False) as engine:
         assert engine.margin == 0.01, "another model"
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_older_reports_weigh_less_on_both_databases_and_a_correction_is_noted(kind: str, postgres: Server) -> None:
+    with ExitStack() as opened:
+        url = "sqlite://" if kind == "sqlite" else opened.enter_context(postgres.database())
+        engine = opened.enter_context(Engine(url, window=8_000, background=False, load_plugins=False))
+        assert engine.calibration.report(3_000_001, 3_000_001) == engine.margin
+        before = engine.margin
+        for _ in range(4):
+            engine.calibration.report(3_000_001, 4_500_001)
+        assert engine.margin > before + 0.2
+        thread = engine.thread("t")
+        thread.append({"role": "user", "content": "The deposit for the Zanzibar villa is 340 EUR."}, compact=False)
+        thread.append([{"role": "user", "content": f"Step {n}. " + "Go on. " * 60} for n in range(60)], compact=False)
+        assert thread.compact().changed
+        thread.append({"role": "user", "content": "No, what was the deposit for the villa in Zanzibar?"})
+        assert ["340 EUR" in item.text for item in thread.context().items if item.kind == "recall"] == [True]

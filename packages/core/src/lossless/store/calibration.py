@@ -28,7 +28,7 @@ def add_report(connection: Connection, namespace: str, model: str, counted: int,
     connection.execute(
         update(_CALIBRATION)
         .where(*place, _CALIBRATION.c.counted > _MOST)
-        .values(counted=_CALIBRATION.c.counted / 2, reported=_CALIBRATION.c.reported / 2)
+        .values(counted=_CALIBRATION.c.counted // 2, reported=_CALIBRATION.c.reported // 2)
     )
     return reported(connection, namespace, model)
 
