@@ -637,3 +637,28 @@ def test_a_call_that_could_not_be_parsed_has_one_answer_as_long_as_it_is_shown(e
     for shown in model.seen[1:]:
         asked = [each["id"] for m in shown if isinstance(m, AIMessage) for each in [*m.tool_calls, *m.invalid_tool_calls]]
         assert asked == [message.tool_call_id for message in shown if isinstance(message, ToolMessage)]
+
+
+def test_a_thread_that_was_deleted_is_filled_again_from_the_state(engine: Engine) -> None:
+    model = ScriptedModel(script=["one", "two", "three"])
+    agent = create_agent(model, middleware=[LosslessMiddleware(engine)], checkpointer=InMemorySaver())
+    agent.invoke({"messages": [HumanMessage("a")]}, config("t"))
+    engine.delete_thread("t")
+    agent.invoke({"messages": [HumanMessage("b")]}, config("t"))
+    assert [message.text for message in model.seen[-1]] == ["a", "one", "b"]
+    state = agent.invoke({"messages": [HumanMessage("c")]}, config("t"))["messages"]
+    assert [message.text for message in model.seen[-1]] == ["a", "one", "b", "two", "c"]
+    assert {message.id for message in stored(engine, "t")} == {message.id for message in state}
+
+
+def test_what_was_erased_is_shown_to_nobody_though_the_state_still_has_it(engine: Engine) -> None:
+    model = ScriptedModel(script=["one", "two", "three"])
+    agent = create_agent(model, middleware=[LosslessMiddleware(engine)], checkpointer=InMemorySaver())
+    first = agent.invoke({"messages": [HumanMessage("my secret is 4711")]}, config("t"))["messages"][0]
+    engine.erase("t", [first.id], reason="asked")
+    for _ in range(2):
+        agent.invoke({"messages": [HumanMessage("more")]}, config("t"))
+        assert "4711" not in str(model.seen[-1])
+    (placeholder,) = decode_stored(engine.thread("t").messages()[0])
+    assert (type(placeholder), placeholder.id) == (HumanMessage, first.id)
+    assert len(stored(engine, "t")) == 6

@@ -27,6 +27,7 @@ class Ledger:
         self._stored: dict[str, BaseMessage] = {}
         self._primed = False
         self._shown: dict[str, str] | None = None  # what the view shows of states: id there → id in the thread; None: not known
+        self._absent: set[str] = set()  # ids that were stored again, since the thread didn't have them
         self._total = 0  # messages that the view represented then
         self.ceiling: int | None = None
         """Tokens above which a provider refused this thread's context, whatever window was named; None: it never did."""
@@ -83,11 +84,21 @@ class Ledger:
             if gone:
                 thread.delete(gone)
             # With a call go its results, which the state may still have: they come back at the next call.
-            restored = [id for id in ids if id not in self._shown and _restored(thread, id)]
-            changed = bool(gone or restored)
+            back = [message for message in messages if message.id is not None and message.id not in self._shown]
+            restored = {message.id for message in back if _restored(thread, message.id or "")}
+            again = [message for message in back if message.id not in restored and message.id not in self._absent]
+            changed = bool(gone or restored or again)
             if changed:
                 self._shown = None
+            self._store_again(thread, again)
             return changed
+
+    def _store_again(self, thread: Thread, messages: Sequence[BaseMessage]) -> None:
+        """Store what the thread does not have, though it was stored once: somebody deleted the thread. Tried once a message."""
+        for message in messages:
+            self._absent.add(message.id or "")
+            self._stored.pop(message.id or "", None)
+        self.store(thread, messages)
 
     def _prime(self, thread: Thread) -> None:
         """Learn what an earlier process stored: what a checkpointer gives back is equal, not the same bytes."""
