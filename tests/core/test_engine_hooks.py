@@ -48,10 +48,12 @@ class Notes:
         self.asked = [*getattr(self, "asked", []), (thread_id, message.text)]
 
 
-def test_every_request_is_shown_to_a_plugin_that_tells_corrections() -> None:
+def test_a_request_after_a_summary_is_shown_to_a_plugin_that_tells_corrections() -> None:
     notes = Notes()
     with opened("sqlite://", window=2_000, background=False, plugins=[notes]) as engine:
-        engine.thread("t").append([{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Gone."}])
+        thread = filled(engine)
+        assert thread.compact().changed
+        thread.append([{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Gone."}])
     assert notes.asked == [("t", "Go.")]
 
 
