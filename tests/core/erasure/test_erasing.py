@@ -286,3 +286,42 @@ def test_the_async_twin_means_the_same(engine: Engine) -> None:
     left = asyncio.run(engine.aerase("t", "id-6"))
     assert [tombstone.message_id for tombstone in left] == ["id-6"]
     assert asyncio.run(engine.atombstones("t")) == list(left)
+
+
+def test_reasoning_that_was_written_before_the_erasure_and_stands_after_it_is_not_shown(engine: Engine) -> None:
+    thought = {"type": "thinking", "thinking": "I weigh it", "signature": "signed"}
+    call = {"type": "tool_use", "id": "call_1", "name": "look", "input": {}}
+    thread = engine.thread("t")
+    thread.append(
+        [
+            {"id": "first", "role": "user", "content": SECRET},
+            {"role": "assistant", "content": [thought, call]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "found"}]},
+        ],
+        format="anthropic",
+    )
+    assert "signed" in json.dumps(thread.context(format="anthropic").messages)
+    engine.erase("t", ["first"])
+    shown = json.dumps(thread.context(format="anthropic").messages)
+    assert "signed" not in shown, "its signature covers what was erased"
+    assert "call_1" in shown
+
+
+def test_a_compaction_that_was_prepared_before_an_erasure_is_dropped(url: str) -> None:
+    engines: list[Engine] = []
+
+    def summarize(_request: object) -> str:
+        if not engines[0].tombstones("t"):
+            engines[1].erase("t", ["id-6"], purge=False)
+        return f"They spoke of the number {SECRET}."
+
+    with (
+        Engine(url, window=2_000, background=False, load_plugins=False, summarizer=summarize) as one,
+        Engine(url, window=2_000, background=False, load_plugins=False) as two,
+    ):
+        engines.extend([one, two])
+        talk(one.thread("t"))
+        result = one.thread("t").compact(force=True)
+        assert not result.changed
+        assert SECRET not in everything_shown(two)
+        assert two.verify().problems == ()

@@ -43,7 +43,10 @@ def everything(scene: Scene) -> Chosen:
             ref = refs[number, 0]
             pieces.append(summary_piece(shown[ref.id], ref))
         elif number in ranges:
-            pieces.extend(scene.messages(*ranges[number]))
+            messages = scene.messages(*ranges[number])
+            if start is None:
+                start = next((len(pieces) + n for n, piece in enumerate(messages) if piece.erased), None)
+            pieces.extend(messages)
     return Chosen(pieces, scene.view.messages(scene.next_seq), edited=Edited(start))
 
 

@@ -31,11 +31,12 @@ _OVERHEAD = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One item, the turn it is shown as, and the mark that stands for it in the view's hash."""
+    """One item, the turn it is shown as, and the mark that stands for it in the view's hash; ``erased``: a placeholder."""
 
     item: ContextItem
     turn: Turn
     mark: bytes
+    erased: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,7 @@ def _message_piece(message: Message, format: str) -> Piece:
         text=message.text,
     )
     turn = Turn(message.role, message.parts, message.id, payload, shape=shape_of(message.parts))
-    return Piece(item, turn, mark_of("message", message.id, message.data))
+    return Piece(item, turn, mark_of("message", message.id, message.data), message.erased)
 
 
 def mark_of(kind: str, id: str, content: bytes) -> bytes:
