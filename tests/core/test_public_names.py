@@ -65,7 +65,6 @@ def test_a_package_is_typed(package: str) -> None:
     [
         ("lossless_langchain", "LosslessMemory"),
         ("lossless_langgraph", "LosslessSaver"),
-        ("lossless_llamaindex", "LosslessFunctionAgent"),
     ],
 )
 def test_a_documented_name_that_is_not_there_yet_says_so(package: str, name: str) -> None:

@@ -9,28 +9,39 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lossless_llamaindex.agent import LosslessFunctionAgent
     from lossless_llamaindex.memory import LosslessMemory
+    from lossless_llamaindex.memory_block import LosslessMemoryBlock
     from lossless_llamaindex.stores import LosslessAsyncChatStore, LosslessChatStore, import_chat_store, import_chat_table
+    from lossless_llamaindex.summarizer import LLMSummarizer
+    from lossless_llamaindex.tools import lossless_tools
 
 __all__ = [
+    "LLMSummarizer",
     "LosslessAsyncChatStore",
     "LosslessChatStore",
+    "LosslessFunctionAgent",
     "LosslessMemory",
+    "LosslessMemoryBlock",
     "__version__",
     "import_chat_store",
     "import_chat_table",
+    "lossless_tools",
 ]
 
 __version__ = version("lossless-llamaindex")
 
 _HOMES = {
+    "LLMSummarizer": "lossless_llamaindex.summarizer",
     "LosslessAsyncChatStore": "lossless_llamaindex.stores",
     "LosslessChatStore": "lossless_llamaindex.stores",
+    "LosslessFunctionAgent": "lossless_llamaindex.agent",
     "LosslessMemory": "lossless_llamaindex.memory",
+    "LosslessMemoryBlock": "lossless_llamaindex.memory_block",
     "import_chat_store": "lossless_llamaindex.stores",
     "import_chat_table": "lossless_llamaindex.stores",
+    "lossless_tools": "lossless_llamaindex.tools",
 }
-_NOT_YET = ("LLMSummarizer", "LosslessFunctionAgent", "LosslessMemoryBlock", "lossless_tools")
 
 if not TYPE_CHECKING:  # a type checker shall report the names that are missing
 
@@ -39,9 +50,6 @@ if not TYPE_CHECKING:  # a type checker shall report the names that are missing
             from importlib import import_module
 
             return getattr(import_module(_HOMES[name]), name)
-        # ImportError for documented names: of an AttributeError, `from … import …` would swallow the words.
-        if name in _NOT_YET:
-            raise ImportError(f"{__name__}.{name} is not there yet in version {__version__}; until then use `lossless` itself")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

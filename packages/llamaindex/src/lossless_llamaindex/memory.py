@@ -107,7 +107,7 @@ class LosslessMemory(Connected, BaseMemory):
             kwargs: what other memories take.
         """
         del input, kwargs
-        return self.prompt(overhead=initial_token_count)[0]
+        return _decoded(self.context(overhead=initial_token_count))
 
     def get_all(self) -> list[ChatMessage]:
         """Give every message of the session that was not deleted, verbatim."""
@@ -137,23 +137,28 @@ class LosslessMemory(Connected, BaseMemory):
         """Begin again with an empty session; what was put stays in the store."""
         self.thread().replace([], format=FORMAT)
 
-    def thread(self, *, overhead: int = 0) -> Thread:
+    def thread(self, *, overhead: int = 0, token_limit: int | None = None) -> Thread:
         """Give the session's thread, with the memory's budget.
 
         Args:
             overhead: tokens that are sent beside what is shown: compaction keeps them free, too.
+            token_limit: instead of the memory's own.
         """
-        budget = self.budget()
+        budget = self.budget(token_limit)
         return self.engine.thread(self.session_id, budget=budget.adjusted(overhead=overhead) if overhead else budget)
 
-    def budget(self) -> Budget:
-        """Give what a prompt may cost."""
-        if self.token_limit is not None:
-            return Budget(window=self.token_limit, reserve=0)
-        return self.engine.budget or _WHOLE
+    def budget(self, token_limit: int | None = None) -> Budget:
+        """Give what a prompt may cost: within ``token_limit``, else the memory's own."""
+        limit = token_limit or self.token_limit
+        return Budget(window=limit, reserve=0) if limit is not None else self.engine.budget or _WHOLE
 
     def context(
-        self, *, overhead: int = 0, tools: Sequence[Mapping[str, Any]] | None = None, profile: str | None = None
+        self,
+        *,
+        overhead: int = 0,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        profile: str | None = None,
+        token_limit: int | None = None,
     ) -> ActiveContext:
         """Give the active context with what is known of it: tokens, status, what is not shown.
 
@@ -161,8 +166,10 @@ class LosslessMemory(Connected, BaseMemory):
             overhead: tokens of what else the prompt has.
             tools: schemas that are sent beside it, as OpenAI has them.
             profile: instead of the memory's own.
+            token_limit: instead of the memory's own.
         """
-        return self.thread().context(format=FORMAT, overhead=max(0, overhead), tools=tools, profile=profile or self.profile)
+        thread = self.thread(token_limit=token_limit)
+        return thread.context(format=FORMAT, overhead=max(0, overhead), tools=tools, profile=profile or self.profile)
 
     def prompt(
         self,
@@ -170,22 +177,21 @@ class LosslessMemory(Connected, BaseMemory):
         overhead: int = 0,
         tools: Sequence[Mapping[str, Any]] | None = None,
         profile: str | None = None,
-        compact: bool = False,
-    ) -> tuple[list[ChatMessage], ActiveContext]:
-        """Give the active context as messages, and what is known of it.
+        token_limit: int | None = None,
+    ) -> list[ChatMessage]:
+        """Give the active context for a model call of an agent: where not all of it fits, the thread is compacted first.
+
+        What is put from then on is compacted with the same overhead in mind.
 
         Args:
-            overhead, tools, profile: as for :meth:`context`.
-            compact: whether the thread is compacted first where the context would be exhausted; and from then on, what is put is
-                compacted with this overhead in mind.
+            overhead, tools, profile, token_limit: as for :meth:`context`.
         """
-        context = self.context(overhead=overhead, tools=tools, profile=profile)
-        if compact:
-            self._overhead = context.overhead
-            if context.status == "exhausted" and context.total:
-                self.thread(overhead=context.overhead).compact(by_hand=False)
-                context = self.context(overhead=overhead, tools=tools, profile=profile)
-        return [decode_message(payload) for payload in context.messages], context
+        context = self.context(overhead=overhead, tools=tools, profile=profile, token_limit=token_limit)
+        self._overhead = context.overhead
+        if context.status == "exhausted" and context.total:
+            self.thread(overhead=context.overhead, token_limit=token_limit).compact(by_hand=False)
+            context = self.context(overhead=overhead, tools=tools, profile=profile, token_limit=token_limit)
+        return _decoded(context)
 
     aget = async_twin(get)  # type: ignore[arg-type]
     aget_all = async_twin(get_all)  # type: ignore[arg-type]
@@ -195,3 +201,7 @@ class LosslessMemory(Connected, BaseMemory):
     areset = async_twin(reset)  # type: ignore[arg-type]
     acontext = async_twin(context)
     aprompt = async_twin(prompt)
+
+
+def _decoded(context: ActiveContext) -> list[ChatMessage]:
+    return [decode_message(payload) for payload in context.messages]
