@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from lossless import AesGcmCipher
 from lossless_postgres import Server
 from lossless_states import BOUNDED, Threads
 
@@ -33,6 +34,33 @@ class PostgresThreads(Threads):
 
 
 PostgresThreads.TestCase.settings = settings(BOUNDED, max_examples=6, stateful_step_count=15)
+
+
+class SealedThreads(Threads):
+    """The same, encrypted."""
+
+    cipher = AesGcmCipher("5a" * 32)
+
+
+SealedThreads.TestCase.settings = settings(BOUNDED, max_examples=6, stateful_step_count=15)
+
+
+class TestAnySequenceOfOperationsWithACipher(SealedThreads.TestCase):  # type: ignore[misc,valid-type]
+    """The bounded run of the normal suite."""
+
+
+class SealedPostgresThreads(PostgresThreads):
+    """The same, encrypted, on PostgreSQL."""
+
+    cipher = AesGcmCipher("5a" * 32)
+
+
+SealedPostgresThreads.TestCase.settings = settings(BOUNDED, max_examples=2, stateful_step_count=12)
+
+
+@pytest.mark.usefixtures("_postgres_for_states")
+class TestAnySequenceOfOperationsWithACipherOnPostgres(SealedPostgresThreads.TestCase):  # type: ignore[misc,valid-type]
+    """The bounded run of the normal suite."""
 
 
 @pytest.mark.usefixtures("_postgres_for_states")

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lossless import Engine, Thread
+from lossless import Cipher, Engine, Thread
 from lossless_invariants import Ledger, check_context, check_store, view_bytes
 from lossless_scripts import ADVERSARIES, INJECTIONS, Counting
 
@@ -61,10 +61,11 @@ def empty_database() -> Path:
 class Threads(RuleBasedStateMachine):
     """Appends, revises, deletes, takes back and compacts one thread, and reopens its database.
 
-    ``kind``: the one scripted model that summarises; None: now this one, now that.
+    ``kind``: the one scripted model that summarises; None: now this one, now that. ``cipher``: encrypts the database.
     """
 
     kind: str | None = None
+    cipher: Cipher | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,6 +93,7 @@ class Threads(RuleBasedStateMachine):
             summarizer=self.script,
             policy=policy,
             namespace=self.namespace,
+            cipher=self.cipher,
             background=background,
             load_plugins=False,
         )

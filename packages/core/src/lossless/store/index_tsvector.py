@@ -128,11 +128,16 @@ def _scope_mark(*names: str) -> str:
 
 def _written(tokens: Sequence[str]) -> tuple[int, str]:
     places: dict[str, list[int]] = {}
+    size = 0
     for place, token in enumerate(tokens, start=1):
-        places.setdefault(token, []).append(place)
-    size = sum(len(token.encode()) for token in places) + 6 * len(places)
-    if size > _MOST_BYTES:
-        return _ABSENT, _MARKS[_ABSENT]
+        found = places.get(token)
+        if found is None:
+            found = places[token] = []
+            size += len(token.encode()) + 6
+            if size > _MOST_BYTES:
+                return _ABSENT, _MARKS[_ABSENT]
+        if place <= _MOST_POSITIONS and len(found) <= _MOST_OF_ONE:  # more are too many, however many they are
+            found.append(place)
     most = max(map(len, places.values()), default=0)
     if len(tokens) > _MOST_POSITIONS or most > _MOST_OF_ONE or size + 2 * len(tokens) > _MOST_BYTES:
         return _UNPLACED, " ".join([_MARKS[_UNPLACED], *(f"'{token}'" for token in places)])
