@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lossless import AesGcmCipher
+from lossless.store.connection import Database, open_database
 from lossless_postgres import Server, ServerAbsentError, shared_server
 
 
@@ -50,3 +53,24 @@ def url(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'own.db'}"
     found: str = request.getfixturevalue("postgres_url")
     return found
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests marked ``also_sealed`` a second time, every engine given a cipher; property tests have machines for that."""
+    marked = metafunc.definition.get_closest_marker("also_sealed") is not None
+    if marked and not getattr(metafunc.function, "is_hypothesis_test", False):
+        metafunc.fixturenames.insert(0, "sealing")
+        metafunc.parametrize("sealing", ["clear", "sealed"], indirect=True)
+
+
+@pytest.fixture
+def sealing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Whether the engines of a test encrypt, though it does not say so."""
+    if request.param == "sealed":
+        cipher = AesGcmCipher("c1" * 32)
+
+        def sealing_database(url: str, **options: Any) -> Database:
+            return open_database(url, **{**options, "cipher": options.get("cipher") or cipher})
+
+        monkeypatch.setattr("lossless.engine.open_database", sealing_database)
+    return str(request.param)

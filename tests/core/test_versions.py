@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import lossless
 from lossless.errors import ExistsError, LosslessError, NotFoundError
 
+pytestmark = pytest.mark.also_sealed
+
 
 def say(text: str, id: str | None = None) -> dict[str, Any]:
     return {"role": "user", "content": text} | ({"id": id} if id is not None else {})
