@@ -7,10 +7,12 @@ import os
 import sqlite3
 from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
+from pathlib import Path
 from typing import Any
 
 from lossless import Engine, Thread
 from lossless.compaction.model import CompactionResult
+from lossless.store import schema
 from lossless.store.sqlite import SqliteDatabase
 from lossless_faults import die_at
 from lossless_scripts import honest
@@ -24,6 +26,7 @@ __all__ = [
     "driver_of",
     "fill_for_acts",
     "message",
+    "open_as_newer",
     "opened",
     "take_snapshots",
 ]
@@ -148,3 +151,13 @@ def _die_at_in_sqlite(engine: Engine, number: int) -> Callable[[], int]:
 
     driver_of(engine).set_trace_callback(count)
     return lambda: seen
+
+
+def open_as_newer(url: str, migrations: Path, gate: Any) -> None:
+    """Open a database as the version that has these migrations, up to 0002, beginning when all children are ready; append."""
+    schema.MIGRATIONS = migrations
+    schema.HEAD_REVISION = "0002"
+    schema._KNOWN_REVISIONS = ("0001", "0002")  # type: ignore[assignment]
+    gate.wait(60)
+    with opened(url) as engine:
+        engine.thread("t").append({"role": "user", "content": f"by {os.getpid()}"})

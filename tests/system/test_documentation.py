@@ -19,6 +19,7 @@ DOCUMENTS = (
     "docs/compaction.md",
     "docs/erasure.md",
     "docs/langchain.md",
+    "docs/operations.md",
     "docs/plugins.md",
     "docs/search.md",
     "docs/security.md",
@@ -45,13 +46,14 @@ def test_a_python_block_runs_as_it_stands(document: str, number: int, code: str,
         assert done.stdout.splitlines() == expected
 
 
-def test_the_readmes_commands_work_one_after_the_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize("document", ["README.md", "docs/operations.md"])
+def test_the_commands_work_one_after_the_other(document: str, tmp_path: Path) -> None:
     session = [
         {"role": "user", "content": "Book HAT136 for mia_li_3668, 250 USD at the most."},
         {"role": "assistant", "content": "Booked: reservation ZFA04Y, 231 USD."},
     ]
     (tmp_path / "session.jsonl").write_text("".join(json.dumps(message) + "\n" for message in session))
-    (commands,) = [block for block in blocks("README.md", "sh") if block.startswith("lossless import")]
+    (commands,) = [block for block in blocks(document, "sh") if block.startswith("lossless import")]
     outputs = {}
     for line in commands.splitlines():
         words = shlex.split(line)
@@ -66,8 +68,11 @@ def test_the_readmes_commands_work_one_after_the_other(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         outputs[words[1]] = done.stdout
-    assert "HAT136" in outputs["grep"]
-    assert "ZFA04Y" in outputs["expand"]
+    if document == "README.md":
+        assert "HAT136" in outputs["grep"]
+        assert "ZFA04Y" in outputs["expand"]
+    else:
+        assert [json.loads(line) for line in (tmp_path / "exported.jsonl").read_text().splitlines()] == session
 
 
 def test_every_file_that_the_documentation_links_to_is_there() -> None:

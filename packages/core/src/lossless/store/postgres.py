@@ -32,7 +32,7 @@ from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.postgres_errors import is_conflict, is_dropped, translate
 from lossless.store.purging import purge_postgres
-from lossless.store.schema import HEAD_REVISION, is_current, prepare_schema
+from lossless.store.schema import current_revision, prepare_schema
 from lossless.store.vault import VAULT, Vault
 
 __all__ = ["PostgresDatabase", "open_postgres"]
@@ -128,8 +128,8 @@ class PostgresDatabase(Database):
                     raise StoreOpenError(
                         f"the database {self.url.database} is in {encoding}", hint="create one with ENCODING 'UTF8'"
                     )
-                if is_current(connection):
-                    self.schema_before = HEAD_REVISION
+                self.schema_before = current_revision(connection)
+                if self.schema_before is not None:
                     return
             if not create:
                 raise StoreOpenError(

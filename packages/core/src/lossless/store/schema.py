@@ -10,7 +10,7 @@ from sqlalchemy import Connection, inspect
 from lossless.errors import SchemaError
 from lossless.store.planning import describe_tables
 
-__all__ = ["HEAD_REVISION", "VERSION_TABLE", "is_current", "prepare_schema"]
+__all__ = ["HEAD_REVISION", "VERSION_TABLE", "current_revision", "prepare_schema"]
 
 VERSION_TABLE = "lossless_schema_version"
 HEAD_REVISION = "0001"
@@ -21,9 +21,9 @@ _KNOWN_REVISIONS = ("0001",)
 _MIGRATION_LOCK = 0x6C6F73736C657373  # "lossless"
 
 
-def is_current(connection: Connection) -> bool:
-    """Tell whether the schema is the newest one, so that nothing has to be written."""
-    return _current_revision(connection) == HEAD_REVISION
+def current_revision(connection: Connection) -> str | None:
+    """Give the newest schema's revision if the database has it, so that nothing has to be written; else None."""
+    return HEAD_REVISION if _current_revision(connection) == HEAD_REVISION else None
 
 
 _MIGRATING = threading.Lock()  # Alembic's operations go through module globals, one migration at a time
