@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -662,3 +663,36 @@ def test_what_was_erased_is_shown_to_nobody_though_the_state_still_has_it(engine
     (placeholder,) = decode_stored(engine.thread("t").messages()[0])
     assert (type(placeholder), placeholder.id) == (HumanMessage, first.id)
     assert len(stored(engine, "t")) == 6
+
+
+def test_reused_call_ids_and_parallel_calls_make_valid_contexts_of_any_length(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    count = itertools.count()
+
+    def script(messages: list[BaseMessage]) -> AIMessage:
+        if messages[-1].type == "tool" and chance.random() < 0.3:
+            return AIMessage("fine " + WORDS * chance.randint(0, 3))
+        asked = [call("look", f"c{chance.randint(0, 5)}_{n}", number=next(count)) for n in range(chance.randint(1, 3))]
+        return calling(*asked, text=chance.choice(["", "thinking"]))
+
+    model = ScriptedModel(script=script)
+    with Engine(f"sqlite:///{tmp_path / 'b.db'}", window=6_000, durability="normal") as engine:
+        agent = create_agent(model, tools=[look], middleware=[LosslessMiddleware(engine)], checkpointer=InMemorySaver())
+        for turn in range(10):
+            request = HumanMessage(f"request {turn} " + WORDS * chance.randint(0, 6))
+            state = agent.invoke({"messages": [request]}, config("t"))["messages"]
+            assert {message.id for message in stored(engine, "t")} == {message.id for message in state}
+            assert any(message.content == request.content for message in model.seen[-1])
+        assert engine.verify().ok
+    for shown in model.seen:
+        waiting: list[str | None] = []
+        used: list[str | None] = []
+        for message in shown:
+            if isinstance(message, ToolMessage):
+                assert waiting.pop(0) == message.tool_call_id
+                continue
+            assert not waiting
+            waiting = [each["id"] for each in message.tool_calls] if isinstance(message, AIMessage) else []
+            used += waiting
+        assert not waiting
+        assert len(set(used)) == len(used)

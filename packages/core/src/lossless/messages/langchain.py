@@ -84,8 +84,9 @@ class LangChainFormat:
     def render(self, turns: Sequence[Turn], profile: Profile | None = None) -> Rendered:
         """Write turns as payloads of this format, system ones among them.
 
-        A turn whose payload stands is that payload, whole. Of others, each result becomes a tool message of its own, before
-        what else its turn says. A rendered summary is marked as LangChain marks its own: ``lc_source`` is ``summarization``.
+        A turn whose payload stands is that payload, whole. The others name what they stand for as their ``origin``; of them,
+        each result becomes a tool message of its own, before what else its turn says. A rendered summary is marked as LangChain
+        marks its own: ``lc_source`` is ``summarization``.
         """
         del profile  # its rules leave this format no choice
         return Rendered(write(turns))

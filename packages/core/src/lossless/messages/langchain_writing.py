@@ -51,7 +51,7 @@ def _message(parts: Sequence[Part], turn: Turn) -> dict[str, Any]:
         data["additional_kwargs"] = aside
     if turn.name is not None:
         data["name"] = turn.name
-    return {"type": _TYPES[turn.role], "data": data}
+    return {"type": _TYPES[turn.role], "data": data, "origin": turn.origin}
 
 
 def _add_calls(data: dict[str, Any], calls: Sequence[Call]) -> None:
@@ -92,11 +92,11 @@ def _result(result: Result, turn: Turn) -> dict[str, Any]:
         data["name"] = result.name
     if result.call_id.startswith(LEGACY_CALL):
         data["name"] = result.name or result.call_id[len(LEGACY_CALL) :]
-        return {"type": "function", "data": data}
+        return {"type": "function", "data": data, "origin": turn.origin}
     data["tool_call_id"] = result.call_id
     if result.is_error:
         data["status"] = "error"
-    return {"type": "tool", "data": data}
+    return {"type": "tool", "data": data, "origin": turn.origin}
 
 
 def _content(parts: Iterable[Part], turn: Turn) -> str | list[Any]:

@@ -13,6 +13,10 @@ from lossless_langchain.codec import decode_message
 __all__ = ["added", "merged"]
 
 
+_SAID = ("content", "additional_kwargs", "tool_calls", "invalid_tool_calls", "tool_call_id")
+"""What of a message a repair may change; the rest stays as it was given."""
+
+
 def added(request: Sequence[BaseMessage], state: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Give the messages of a request that are not the state's: other middleware put them in for this call."""
     ids = {message.id for message in state}
@@ -33,14 +37,15 @@ def merged(context: ActiveContext, request: Sequence[AnyMessage], state: Sequenc
     """
     given = {message.id: message for message in request if message.id is not None}
     in_state = {message.id for message in state}
-    changed = {repair.origin for repair in context.repairs}
     shown: list[tuple[str | None, AnyMessage]] = []
     for payload in context.messages:
         id = _id_of(payload)
-        if id is None or id not in in_state:
-            shown.append((id, _decoded(payload)))
+        if id not in in_state:
+            shown.append((id if "origin" not in payload else None, _decoded(payload)))
         elif id in given:
-            shown.append((id, given[id] if id not in changed else _decoded(payload)))
+            message = _as_shown(given[id], payload)
+            # What was made up for a message stands for it, too: the missing result of a call.
+            shown.append((id if message.id == id else None, message))
     order = {message.id: place for place, message in enumerate(state) if message.id is not None}
     return _with_added(_in_order(shown, order), request, in_state)
 
@@ -90,8 +95,22 @@ def _with_added(
 
 
 def _id_of(payload: dict[str, Any]) -> str | None:
-    id = payload["data"].get("id")
+    """Give the id of the message that a payload is, or that it stands for."""
+    id = payload["data"].get("id") or payload.get("origin")
     return id if isinstance(id, str) else None
+
+
+def _as_shown(message: AnyMessage, payload: dict[str, Any]) -> AnyMessage:
+    """Give a message of the request as the context shows it: itself where nothing in it had to be changed."""
+    if "origin" not in payload:
+        call_id = payload["data"].get("tool_call_id")
+        if isinstance(message, ToolMessage) and message.tool_call_id != call_id:
+            return message.model_copy(update={"tool_call_id": call_id})
+        return message
+    decoded = _decoded(payload)
+    if decoded.type != message.type:
+        return decoded
+    return message.model_copy(update={name: getattr(decoded, name) for name in _SAID if hasattr(decoded, name)})
 
 
 def _decoded(payload: dict[str, Any]) -> AnyMessage:
