@@ -6,7 +6,8 @@
     ├── ConfigError               a setting is missing, unknown or contradictory
     │   └── PluginError           a plugin misbehaves or does not match the hook specifications
     ├── StoreError                the database can't do what was asked
-    │   ├── StoreOpenError        it can't be opened: scheme, path, permission, not a database
+    │   ├── StoreOpenError        it can't be opened: path, permission, server, not a database
+    │   │   └── UrlError          its URL can't be read, or names a kind of database that is not known
     │   ├── SchemaError           it was made by a newer version, or its migration failed
     │   ├── StoreBusyError        others held it for longer than the busy timeout, or its server is away (retryable)
     │   ├── CorruptError          stored bytes no longer match their digest
@@ -37,6 +38,7 @@ __all__ = [
     "StoreBusyError",
     "StoreError",
     "StoreOpenError",
+    "UrlError",
 ]
 
 
@@ -83,6 +85,12 @@ class StoreOpenError(StoreError):
     """The database can't be opened."""
 
     code = "store_open"
+
+
+class UrlError(StoreOpenError):
+    """The URL of the database can't be read, or names a kind of database or driver that is not known."""
+
+    code = "url"
 
 
 class SchemaError(StoreError):

@@ -40,12 +40,12 @@ from lossless.cli.threads import threads
 from lossless.cli.undo import undo
 from lossless.cli.verify import verify
 from lossless.cli.views import views
-from lossless.errors import ConfigError, LosslessError, MessageError, PluginError, QueryError
+from lossless.errors import ConfigError, LosslessError, MessageError, PluginError, QueryError, UrlError
 
 __all__ = ["app", "main"]
 
 PROBLEM, WRONG_USE, INTERRUPTED = 1, 2, 130
-_WRONG = (ConfigError, QueryError, MessageError)
+_WRONG = (ConfigError, QueryError, MessageError, UrlError)
 _UsageError = typer.BadParameter.__mro__[1]  # typer names only its subclasses
 _ShownError = typer.BadParameter.__mro__[2]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from lossless.errors import ConfigError, StoreOpenError
+from lossless.errors import ConfigError, UrlError
 from lossless.store.cipher import Cipher
 from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.sqlite import open_sqlite
@@ -30,7 +30,8 @@ def open_database(url: str, *, durability: Durability = "full", create: bool = T
 
     Raises:
         ConfigError: the durability is not known, or the driver of the database is not installed.
-        StoreOpenError: unknown scheme, no such directory or server, no permission, not a database, or absent and not to be made.
+        UrlError: it can't be read, or its scheme is not known.
+        StoreOpenError: no such directory or server, no permission, not a database, or absent and not to be made.
         SchemaError: made by a newer version.
     """
     if durability not in ("full", "normal"):
@@ -50,11 +51,11 @@ def open_database(url: str, *, durability: Durability = "full", create: bool = T
             ) from None
         return open_postgres(parsed.set(drivername="postgresql+psycopg"), durability=durability, create=create, vault=vault)
     if parsed.drivername.startswith(("postgresql+", "postgres+")):
-        raise StoreOpenError(
+        raise UrlError(
             f"PostgreSQL is reached through psycopg, not through {parsed.drivername.partition('+')[2]}",
             hint="use postgresql+psycopg://",
         )
-    raise StoreOpenError(
+    raise UrlError(
         f"the database scheme {parsed.drivername!r} is not known",
         hint="use sqlite:///file.db, sqlite:// or postgresql+psycopg://user@host/name",
     )
@@ -64,4 +65,4 @@ def _parse(url: str) -> URL:
     try:
         return make_url(url)
     except (ArgumentError, ValueError):  # the driver's words would repeat the password
-        raise StoreOpenError("the database URL can't be read", hint="for example sqlite:///lossless.db") from None
+        raise UrlError("the database URL can't be read", hint="for example sqlite:///lossless.db") from None
