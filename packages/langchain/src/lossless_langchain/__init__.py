@@ -9,28 +9,37 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lossless_langchain.history import LosslessChatMessageHistory, history_factory
     from lossless_langchain.lcel import lossless_context
+    from lossless_langchain.message_history import LosslessRunnableWithMessageHistory
     from lossless_langchain.middleware import LosslessMiddleware
     from lossless_langchain.summarizer import ChatModelSummarizer
     from lossless_langchain.tools import lossless_tools
 
-__all__ = ["ChatModelSummarizer", "LosslessMiddleware", "__version__", "lossless_context", "lossless_tools"]
+__all__ = [
+    "ChatModelSummarizer",
+    "LosslessChatMessageHistory",
+    "LosslessMiddleware",
+    "LosslessRunnableWithMessageHistory",
+    "__version__",
+    "history_factory",
+    "lossless_context",
+    "lossless_tools",
+]
 
 __version__ = version("lossless-langchain")
 
 _HOMES = {
     "ChatModelSummarizer": "lossless_langchain.summarizer",
+    "LosslessChatMessageHistory": "lossless_langchain.history",
     "LosslessMiddleware": "lossless_langchain.middleware",
+    "LosslessRunnableWithMessageHistory": "lossless_langchain.message_history",
+    "history_factory": "lossless_langchain.history",
     "lossless_context": "lossless_langchain.lcel",
     "lossless_tools": "lossless_langchain.tools",
 }
 
-_NOT_YET = (
-    "LosslessChatMessageHistory",
-    "LosslessMemory",
-    "LosslessRunnableWithMessageHistory",
-    "history_factory",
-)
+_NOT_YET = ("LosslessMemory",)
 
 if not TYPE_CHECKING:  # a type checker shall report the names that are missing
 
