@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,9 @@ from lossless_llamaindex.memory import LosslessMemory
 
 __all__ = ["LosslessFunctionAgent"]
 
+_GIVEN_UP = ("__fields__", "__fields_set__", "model_computed_fields", "model_fields")
+"""Attributes that pydantic has given up for objects."""
+
 
 class LosslessFunctionAgent(FunctionAgent):
     """A ``FunctionAgent`` with the same arguments, events and results, whose memory is its history at every step.
@@ -35,11 +37,9 @@ class LosslessFunctionAgent(FunctionAgent):
 
     token_limit: int | None = Field(default=None, gt=0)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        with warnings.catch_warnings():
-            # Workflows look at every attribute of an agent, also at those that pydantic has given up.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            super().__init__(*args, **kwargs)
+    def __dir__(self) -> list[str]:
+        # A workflow looks at every attribute of an agent that is listed, also at those that pydantic warns of.
+        return [name for name in super().__dir__() if name not in _GIVEN_UP]
 
     async def take_step(
         self, ctx: AgentContext, llm_input: list[ChatMessage], tools: Sequence[AsyncBaseTool], memory: BaseMemory
