@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock
 from llama_index.core.memory import ChatMemoryBuffer, Memory
 from llama_index.core.tools import FunctionTool
@@ -245,6 +245,23 @@ def test_a_context_that_is_written_and_read_goes_on(engine: Engine) -> None:
 
     assert asyncio.run(twice()) == "Two."
     assert [message.content for message in memory.get_all()] == ["First.", "One.", "Second.", "Two."]
+
+
+def test_a_reasoning_agent_of_the_stock_works_with_the_memory(engine: Engine) -> None:
+    memory = LosslessMemory(engine, session_id="s", token_limit=50_000)
+    steps = ['Thought: I read.\nAction: page\nAction Input: {"number": 1}\n', "Thought: I can answer.\nAnswer: All read."]
+    agent = ReActAgent(llm=ScriptedLLM(script=[answer(step) for step in steps]), tools=[page])
+    assert str(asyncio.run(run(agent, user_msg="Read.", memory=memory))[0]) == "All read."
+    assert [message.role.value for message in memory.get_all()] == ["user", "assistant"]
+
+
+def test_a_limit_below_all_that_must_be_sent_shows_the_request_alone(engine: Engine) -> None:
+    memory = LosslessMemory(engine, session_id="s", token_limit=50)
+    llm = ScriptedLLM(script=[call("page", "c1", number=1), answer("Done.")])
+    agent = LosslessFunctionAgent(llm=llm, tools=[page], system_prompt="You read pages. " * 20)
+    assert str(asyncio.run(run(agent, user_msg="Read K42.", memory=memory))[0]) == "Done."
+    assert all("Read K42." in [message.content for message in prompt] for prompt in llm.seen)
+    assert len(memory.get_all()) == 4
 
 
 # The recall tools

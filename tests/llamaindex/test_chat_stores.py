@@ -365,6 +365,27 @@ async def test_memory_keeps_its_queue_in_it(url: str) -> None:
     assert await again.aget_all(status=None) == []
 
 
+@looped
+async def test_memory_behaves_the_same_over_either_store(tmp_path: Any) -> None:
+    async def lived(queue: AsyncDBChatStore) -> list[list[str]]:
+        memory = Memory.from_defaults(session_id="k", chat_store=queue, token_limit=100, token_flush_size=10)
+        seen = []
+        await memory.aset(said("first", "second"))
+        for n in range(12):
+            await memory.aput(said(f"{n} " + "word " * 10, role="user" if n % 3 else "assistant")[0])
+            seen.append(texts(await memory.aget()))
+        seen += [texts(await memory.aget_all(status)) for status in (ACTIVE, ARCHIVED, None)]
+        await memory.aput_messages(said("a", "b", "c"))
+        await memory.areset(status=ARCHIVED)
+        seen.append(texts(await memory.aget_all(status=None)))
+        await memory.aset(said("anew"))
+        return [*seen, texts(await memory.aget_all(status=None)), texts(await memory.aget())]
+
+    ours, stock = [await lived(make(f"sqlite:///{tmp_path / name}.db")) for name, make in QUEUES.items()]
+    assert ours == stock
+    assert any(len(each) < len(ours[14]) for each in ours[:12]), "some were archived"
+
+
 # Taking over what stock stores hold
 
 

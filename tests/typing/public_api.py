@@ -188,3 +188,16 @@ def notes_are_judged(note: Note, verdict: Witness) -> None:
 assert_type(lossless_langchain.__version__, str)
 assert_type(lossless_langgraph.__version__, str)
 assert_type(lossless_llamaindex.__version__, str)
+
+
+async def llamaindex_is_typed(engine: lossless.Engine) -> None:
+    """Make what the LlamaIndex adapter has, and ask it."""
+    memory = lossless_llamaindex.LosslessMemory(engine, session_id="s", token_limit=4_000)
+    assert_type(memory, lossless_llamaindex.LosslessMemory)
+    assert_type(memory.context(overhead=10), lossless.ActiveContext)
+    assert_type(memory.engine, lossless.Engine)
+    assert_type(lossless_llamaindex.LosslessChatStore(url="sqlite://").get_keys(), list[str])
+    assert_type(await lossless_llamaindex.LosslessAsyncChatStore(engine=engine).count_messages("k"), int)
+    assert_type(lossless_llamaindex.LosslessMemoryBlock(engine=engine, session_id="s").name, str)
+    assert_type(lossless_llamaindex.import_chat_store("chat_store.json", engine), dict[str, int])
+    lossless_llamaindex.LosslessMemory(engine, session_id=7)  # type: ignore[arg-type]
