@@ -63,7 +63,6 @@ def test_a_package_is_typed(package: str) -> None:
 @pytest.mark.parametrize(
     ("package", "name"),
     [
-        ("lossless_langchain", "LosslessMemory"),
         ("lossless_langgraph", "LosslessSaver"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lossless_langchain.history import LosslessChatMessageHistory, history_factory
     from lossless_langchain.lcel import lossless_context
+    from lossless_langchain.memory import LosslessMemory
     from lossless_langchain.message_history import LosslessRunnableWithMessageHistory
     from lossless_langchain.middleware import LosslessMiddleware
     from lossless_langchain.summarizer import ChatModelSummarizer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ChatModelSummarizer",
     "LosslessChatMessageHistory",
+    "LosslessMemory",
     "LosslessMiddleware",
     "LosslessRunnableWithMessageHistory",
     "__version__",
@@ -32,14 +34,13 @@ __version__ = version("lossless-langchain")
 _HOMES = {
     "ChatModelSummarizer": "lossless_langchain.summarizer",
     "LosslessChatMessageHistory": "lossless_langchain.history",
+    "LosslessMemory": "lossless_langchain.memory",
     "LosslessMiddleware": "lossless_langchain.middleware",
     "LosslessRunnableWithMessageHistory": "lossless_langchain.message_history",
     "history_factory": "lossless_langchain.history",
     "lossless_context": "lossless_langchain.lcel",
     "lossless_tools": "lossless_langchain.tools",
 }
-
-_NOT_YET = ("LosslessMemory",)
 
 if not TYPE_CHECKING:  # a type checker shall report the names that are missing
 
@@ -48,9 +49,6 @@ if not TYPE_CHECKING:  # a type checker shall report the names that are missing
             from importlib import import_module
 
             return getattr(import_module(_HOMES[name]), name)
-        # ImportError for documented names: of an AttributeError, `from … import …` would swallow the words.
-        if name in _NOT_YET:
-            raise ImportError(f"{__name__}.{name} is not there yet in version {__version__}; until then use `lossless` itself")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

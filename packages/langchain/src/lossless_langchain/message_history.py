@@ -100,7 +100,7 @@ class _Turns(Runnable[Any, Any]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         history = _history_of(config)
 
-        def run(given: Any, run_manager: Any, config: RunnableConfig) -> Any:
+        def run(given: Any, run_manager: Any, config: RunnableConfig) -> Any:  # noqa: ARG001
             inputs = self._inputs(given)
             try:
                 output = self._runnable.invoke(self._with(given, inputs, history.messages), config, **kwargs)
@@ -116,7 +116,7 @@ class _Turns(Runnable[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         history = _history_of(config)
 
-        async def run(given: Any, run_manager: Any, config: RunnableConfig) -> Any:
+        async def run(given: Any, run_manager: Any, config: RunnableConfig) -> Any:  # noqa: ARG001
             inputs = self._inputs(given)
             try:
                 shown = await history.aget_messages()
@@ -143,7 +143,7 @@ class _Turns(Runnable[Any, Any]):
     def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         history = _history_of(config)
 
-        def run(given: Iterator[Any], run_manager: Any, config: RunnableConfig) -> Iterator[Any]:
+        def run(given: Iterator[Any], run_manager: Any, config: RunnableConfig) -> Iterator[Any]:  # noqa: ARG001
             value = None
             for number, part in enumerate(given):
                 value = part if number == 0 else _joined(value, part)
@@ -165,7 +165,7 @@ class _Turns(Runnable[Any, Any]):
     ) -> AsyncIterator[Any]:
         history = _history_of(config)
 
-        async def run(given: AsyncIterator[Any], run_manager: Any, config: RunnableConfig) -> AsyncIterator[Any]:
+        async def run(given: AsyncIterator[Any], run_manager: Any, config: RunnableConfig) -> AsyncIterator[Any]:  # noqa: ARG001
             value, number = None, 0
             async for part in given:
                 value = part if number == 0 else _joined(value, part)

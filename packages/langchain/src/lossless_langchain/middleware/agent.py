@@ -21,9 +21,9 @@ from lossless.errors import ConfigError
 from lossless_langchain.middleware.ledger import Ledger, Ledgers, with_ids
 from lossless_langchain.middleware.merging import added, merged
 from lossless_langchain.middleware.sizes import ToolSizes, budget_for, is_overflow, tokens_of
-from lossless_langchain.middleware.summaries import summarize_with
 from lossless_langchain.models import profile_name
 from lossless_langchain.running import below, current_run, in_thread, named_thread, nested_under
+from lossless_langchain.summaries import summarize_with
 from lossless_langchain.tools import lossless_tools
 
 __all__ = ["LosslessMiddleware"]
