@@ -261,9 +261,12 @@ class Engine(Removals, Upkeep):
 
     def compact(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionResult:
         """Compact a thread; one compaction of a thread runs at a time."""
+        with self.database.read() as connection:
+            head = read_head(connection, key)
         result = self.compactor.compact(key, limits, fresh_tail, effort)
         # Above hard, all that changed may be behind the omission line.
-        if result.changed and result.status == "exhausted" and not self._shows_a_change(key, limits):
+        may_be_unseen = result.changed and result.status == "exhausted" and head is not None
+        if may_be_unseen and not self._shows_a_change(key, limits, since=head.generation if head is not None else 0):
             return replace(result, changed=False)
         return result
 
@@ -345,12 +348,13 @@ class Engine(Removals, Upkeep):
     def _secret(self) -> bytes:
         return self.secrets.make(self.namespace)
 
-    def _shows_a_change(self, key: ThreadKey, limits: Limits) -> bool:
-        """Tell whether the thread's newest move changed what a model is shown."""
+    def _shows_a_change(self, key: ThreadKey, limits: Limits, since: int) -> bool:
+        """Tell whether the thread's moves since a generation, taken together, changed what a model is shown."""
         with self.database.read() as connection:
             head = read_head(connection, key)
+            log = moves(connection, key, limit=head.generation - since + 1) if head is not None else []
             shown = []
-            for move in moves(connection, key, limit=2) if head is not None else ():
+            for move in (log[0], log[-1]) if len(log) > 1 else ():
                 view = self.views.load(connection, key.namespace, move.view)
                 context = self.builder.build(
                     connection, key, head, view, limits=limits, profile=find_profile("openai"), format=DEFAULT_FORMAT
