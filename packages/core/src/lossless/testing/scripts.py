@@ -60,7 +60,7 @@ class ScriptedModel:
 
 
 def honest(request: SummarizeRequest) -> str:
-    """Keep what is exact (numbers, ids, paths), each once with the words before it, as much as was asked for; else how it begins."""
+    """Keep what is exact (numbers, ids, paths), each once with the words before it, as much as fits; or how it begins."""
     counter = counter_for()
     words = [word.rstrip(";") for line in _told(request) for word in line.split()]
     kept: list[str] = []
