@@ -22,12 +22,12 @@ from lossless.context.builder import ContextBuilder
 from lossless.context.calibration import Calibration
 from lossless.context.entries import SummaryCache
 from lossless.context.rendering import is_engines_own
-from lossless.dag.heads import moves, read_head
+from lossless.dag.heads import read_head
 from lossless.dag.lineage import find_key
 from lossless.dag.opening import covering
 from lossless.dag.summaries import Summary, load_summaries
 from lossless.dag.threads import ThreadInfo, list_threads
-from lossless.dag.view import ViewStore
+from lossless.dag.view import GENESIS, ViewStore
 from lossless.errors import ConfigError, NotFoundError
 from lossless.hooks import Plugins
 from lossless.messages import find_profile
@@ -261,12 +261,10 @@ class Engine(Removals, Upkeep):
 
     def compact(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionResult:
         """Compact a thread; one compaction of a thread runs at a time."""
-        with self.database.read() as connection:
-            head = read_head(connection, key)
+        before = self._shown_above_hard(key, limits)
         result = self.compactor.compact(key, limits, fresh_tail, effort)
         # Above hard, all that changed may be behind the omission line.
-        may_be_unseen = result.changed and result.status == "exhausted" and head is not None
-        if may_be_unseen and not self._shows_a_change(key, limits, since=head.generation if head is not None else 0):
+        if before is not None and result.changed and result.status == "exhausted" and before == self._shown(key, limits):
             return replace(result, changed=False)
         return result
 
@@ -348,19 +346,25 @@ class Engine(Removals, Upkeep):
     def _secret(self) -> bytes:
         return self.secrets.make(self.namespace)
 
-    def _shows_a_change(self, key: ThreadKey, limits: Limits, since: int) -> bool:
-        """Tell whether the thread's moves since a generation, taken together, changed what a model is shown."""
+    def _shown_above_hard(self, key: ThreadKey, limits: Limits) -> object:
+        """Give what a model is shown of a thread that is above hard, None of any other.
+
+        It can't be found out afterwards: a view may show ancestors in place of what it holds, and compaction makes some.
+        """
         with self.database.read() as connection:
             head = read_head(connection, key)
-            log = moves(connection, key, limit=head.generation - since + 1) if head is not None else []
-            shown = []
-            for move in (log[0], log[-1]) if len(log) > 1 else ():
-                view = self.views.load(connection, key.namespace, move.view)
-                context = self.builder.build(
-                    connection, key, head, view, limits=limits, profile=find_profile("openai"), format=DEFAULT_FORMAT
-                )
-                shown.append((context.system, context.messages))
-        return len(shown) == 2 and shown[0] != shown[1]
+            if head is None:
+                return None
+            above = self.views.load(connection, key.namespace, head.view).tokens(head.total_tokens) > limits.hard
+        return self._shown(key, limits) if above else None
+
+    def _shown(self, key: ThreadKey, limits: Limits) -> object:
+        with self.database.read() as connection:
+            head = read_head(connection, key)
+            view = GENESIS if head is None else self.views.load(connection, key.namespace, head.view)
+            profile = find_profile("openai")
+            context = self.builder.build(connection, key, head, view, limits=limits, profile=profile, format=DEFAULT_FORMAT)
+        return context.system, context.messages
 
     def _with_summaries(self, connection: Connection, hits: Sequence[Hit]) -> list[Hit]:
         """Name the summary that covers each hit in its thread's view."""
