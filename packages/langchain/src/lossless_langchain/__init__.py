@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lossless_langchain.history import LosslessChatMessageHistory, history_factory
+    from lossless_langchain.importing import import_message_table, import_messages
     from lossless_langchain.lcel import lossless_context
     from lossless_langchain.memory import LosslessMemory
     from lossless_langchain.message_history import LosslessRunnableWithMessageHistory
@@ -25,6 +26,8 @@ __all__ = [
     "LosslessRunnableWithMessageHistory",
     "__version__",
     "history_factory",
+    "import_message_table",
+    "import_messages",
     "lossless_context",
     "lossless_tools",
 ]
@@ -38,6 +41,8 @@ _HOMES = {
     "LosslessMiddleware": "lossless_langchain.middleware",
     "LosslessRunnableWithMessageHistory": "lossless_langchain.message_history",
     "history_factory": "lossless_langchain.history",
+    "import_message_table": "lossless_langchain.importing",
+    "import_messages": "lossless_langchain.importing",
     "lossless_context": "lossless_langchain.lcel",
     "lossless_tools": "lossless_langchain.tools",
 }
