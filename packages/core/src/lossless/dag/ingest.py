@@ -175,6 +175,19 @@ def undo(connection: Connection, key: ThreadKey, views: ViewStore, remake: Remak
 def _revised(
     connection: Connection, key: ThreadKey, view: View, pairs: Sequence[tuple[int, int]], remake: Remake, now: int
 ) -> View:
-    for old, new in pairs:
-        view = edit(connection, key, view, {old: (new,)}, remake, now)
+    for changes in _at_once(pairs):
+        view = edit(connection, key, view, changes, remake, now)
     return view
+
+
+def _at_once(pairs: Sequence[tuple[int, int]]) -> list[dict[int, Sequence[int]]]:
+    """Group revisions, in order, into edits; what revises a revision comes in a later one."""
+    groups: list[dict[int, Sequence[int]]] = [{}]
+    arrived: set[int] = set()
+    for old, new in pairs:
+        if old in arrived or old in groups[-1]:
+            groups.append({})
+            arrived = set()
+        groups[-1][old] = (new,)
+        arrived.add(new)
+    return [group for group in groups if group]

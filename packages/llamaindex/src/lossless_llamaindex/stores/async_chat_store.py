@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+from pydantic import PrivateAttr
 
 from lossless import Engine, Message, Thread
+from lossless.messages.erased import ERASED_FORMAT
 from lossless.twins import async_twin
 from lossless_llamaindex.codec import FORMAT
 from lossless_llamaindex.connected import Connected
@@ -15,13 +18,17 @@ from lossless_llamaindex.stores.threads import as_messages, delete_ids, keys_of,
 
 __all__ = ["LosslessAsyncChatStore", "is_archived"]
 
+_KEYS_KEPT = 1_000
+"""Keys whose archived messages are remembered; of others, they are read again."""
 _STATUS = "status"
 """Where a payload says that its message is archived."""
 
 
 def is_archived(message: Message) -> bool:
-    """Tell whether a stored message left the queue of active ones."""
+    """Tell whether a stored message left the queue of active ones; an erased one has."""
     payload = message.payload
+    if message.format == ERASED_FORMAT:
+        return True
     return isinstance(payload, dict) and payload.get(_STATUS) == MessageStatus.ARCHIVED.value
 
 
@@ -35,6 +42,9 @@ class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
         engine: where messages are; or its URL.
         url: instead of an engine; none of both: ``$LOSSLESS_URL``, else ``sqlite:///lossless.db``.
     """
+
+    _archived_seqs: dict[str, set[int]] = PrivateAttr(default_factory=dict)
+    _lock: Any = PrivateAttr(default_factory=threading.Lock)
 
     def __init__(self, engine: Engine | str | None = None, url: str | None = None, **address: Any) -> None:
         super().__init__(engine=engine, url=url, **address)
@@ -161,10 +171,24 @@ class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
     _akeys = async_twin(_keys)
 
     def _stored(self, key: str, status: MessageStatus | None) -> list[Message]:
-        found = self._thread(key).messages()
-        if status is None:
-            return found
-        return [message for message in found if is_archived(message) == (status == MessageStatus.ARCHIVED)]
+        thread = self._thread(key)
+        if status != MessageStatus.ACTIVE:
+            found = thread.messages()
+            return found if status is None else [message for message in found if is_archived(message)]
+        known = self._archived_in(key)
+        candidates = [ref.seq for ref in thread.refs() if ref.seq not in known]
+        found = thread.messages(start=min(candidates)) if candidates else []
+        known.update([message.seq for message in found if is_archived(message)])
+        return [message for message in found if message.seq not in known]
+
+    def _archived_in(self, key: str) -> set[int]:
+        """Give the seqs of a thread that are known to be archived: what is stored does not change, so they stay it."""
+        with self._lock:
+            found = self._archived_seqs.pop(key, set())
+            self._archived_seqs[key] = found
+            while len(self._archived_seqs) > _KEYS_KEPT:
+                del self._archived_seqs[next(iter(self._archived_seqs))]
+        return found
 
     def _thread(self, key: str) -> Thread:
         return self.engine.thread(key)
