@@ -1,9 +1,10 @@
 """The compactor: one operation from plan to promoted view, in two phases.
 
-Prepare reads, decides and calls models, holding no transaction; promote stores all new summaries and swings the head in one. If
-the head moved meanwhile, the same splices are made on its new view if their sources still stand there; else the preparation is
-dropped. A preparation that may not be promoted yet, because the thread is in the middle of something, waits in memory for the
-next operation on its thread.
+Prepare reads, decides and calls models, holding no transaction; promote stores new summaries and swings the head in one. Of a
+long backlog summaries are stored on the way, some dozens at a time; no view names them before promotion. If the head moved
+meanwhile, the same splices are made on its new view if their sources still stand there; else the preparation is dropped. A
+preparation that may not be promoted yet, because the thread is in the middle of something, waits in memory for the next
+operation on its thread.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from lossless.compaction.turns import Turns
 from lossless.compaction.writing import Sources, SummaryWriter
 from lossless.context.budget import Limits
 from lossless.context.entries import SummaryCache
-from lossless.dag.heads import Head, lock_head, moves, read_head, swing
+from lossless.dag.heads import Head, keep_collectors_out, lock_head, moves, read_head, swing
 from lossless.dag.segments import SummaryRef
 from lossless.dag.splice import Source
-from lossless.dag.summaries import Summary, store_summary
+from lossless.dag.summaries import Summary
 from lossless.dag.view import GENESIS, View, ViewStore
 from lossless.errors import NotFoundError
 from lossless.hooks import Plugins
@@ -229,7 +230,7 @@ class Compactor:
         if swung is None:
             self._drop(key, prepared, "the thread was changed by somebody else meanwhile")
             return _result("partial", "the thread was changed by somebody else meanwhile", before, before, calls)
-        self._plugins.event("promoted", thread_id=key.thread_id, summaries=list(prepared.summaries))
+        self._plugins.event("promoted", thread_id=key.thread_id, summaries=list(prepared.ids))
         after = prepared.view.tokens(swung)
         status: CompactionStatus = "done"
         reason = self._degraded_left(prepared.view)
@@ -241,7 +242,7 @@ class Compactor:
             status, reason = "partial", f"{after} tokens are left, above the target ({limits.target})"
         elif reason:
             status = "partial"
-        return _result(status, reason, before, after, calls, tuple(prepared.summaries), changed=True)
+        return _result(status, reason, before, after, calls, tuple(prepared.ids), changed=True)
 
     def _nothing(self, prepared: Preparation, limits: Limits, before: int) -> CompactionResult:
         if prepared.end == "spent":
@@ -265,12 +266,13 @@ class Compactor:
         return f"summaries that are degraded, since the model failed: {count}" if count else ""
 
     def _drop(self, key: ThreadKey, prepared: Preparation, reason: str) -> None:
-        self._plugins.event("dropped", thread_id=key.thread_id, summaries=list(prepared.summaries), reason=reason)
+        self._plugins.event("dropped", thread_id=key.thread_id, summaries=list(prepared.ids), reason=reason)
 
     def _swing(
         self, connection: Connection, key: ThreadKey, prepared: Preparation, limits: Limits, effort: Effort
     ) -> int | str | None:
         """Make the prepared view the thread's; give the thread's token sum, why that must wait, or None if it no longer fits."""
+        keep_collectors_out(connection)
         head = lock_head(connection, key)
         if head is None or prepared.made_by != self._writer.made_by:
             return None
@@ -294,9 +296,7 @@ class Compactor:
                 return None
             prepared.view = view
         now = times.now()
-        for summary in prepared.summaries.values():
-            if summary.sources:  # one that was made before is stored already, perhaps in a thread that this one comes from
-                store_summary(connection, key, summary, now)
+        prepared.store(connection, key)
         swing(
             connection,
             key,

@@ -16,19 +16,24 @@ from lossless.compaction.survey import Protected, protect, survey
 from lossless.compaction.writing import Sources, SummaryWriter
 from lossless.context.budget import Limits
 from lossless.context.entries import SummaryCache
-from lossless.dag.heads import Head
+from lossless.dag.heads import Head, keep_collectors_out, lock_head
 from lossless.dag.opening import ref_to
 from lossless.dag.segments import SummaryRef
 from lossless.dag.splice import Source, Splice
-from lossless.dag.summaries import Summary, beside_damage, by_span, directly_over, load_summaries, sources_of
+from lossless.dag.summaries import Summary, beside_damage, by_span, directly_over, load_summaries, sources_of, store_summary
 from lossless.dag.view import View
 from lossless.hooks import Plugins
 from lossless.messages.model import Message
+from lossless.store import times
 from lossless.store.connection import Database
+from lossless.store.erasures import read_epoch
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader, facts_of
 
 __all__ = ["Means", "Preparation", "Preparer", "Refused"]
+
+_UNSTORED = 64
+"""Summaries that an operation holds in memory; each takes some 40 KB with its source items."""
 
 
 @dataclass(slots=True)
@@ -37,6 +42,7 @@ class Preparation:
 
     ``made_by`` names policy and model route: what they made is promoted only while they are the engine's.
     ``epoch``: of the namespace when it began; what is erased later may be in it.
+    ``ids`` names all summaries that were made, oldest first; ``unstored`` holds those that are not in the database yet.
     """
 
     head: Head
@@ -47,7 +53,9 @@ class Preparation:
     epoch: int = 0
     end: End = "met"
     splices: list[Splice] = field(default_factory=list)
-    summaries: dict[str, Summary] = field(default_factory=dict)
+    ids: list[str] = field(default_factory=list)
+    unstored: dict[str, Summary] = field(default_factory=dict)
+    newest_text: str = ""
     mended: int = 0
 
     @property
@@ -67,8 +75,17 @@ class Preparation:
             return False
         self.view = view
         self.splices.append(splice)
-        self.summaries[summary.id] = summary
+        self.ids.append(summary.id)
+        self.unstored[summary.id] = summary
+        self.newest_text = summary.text
         return True
+
+    def store(self, connection: Connection, key: ThreadKey) -> None:
+        """Store the summaries that are not stored yet; whoever calls has locked the head and compared the epoch."""
+        now = times.now()
+        for summary in self.unstored.values():
+            if summary.sources:  # one that was made before is stored already, perhaps in a thread that this one comes from
+                store_summary(connection, key, summary, now)
 
 
 class Refused:
@@ -120,6 +137,7 @@ class Preparer:
         self._before_call = before_call
         self._kept = Protected(frozenset(), frozenset())
         self._found: Sources | None = None
+        self._outdated = False
 
     def answer(self, wanted: Find | Write | Mend) -> Standing:
         """Do what a step wants."""
@@ -139,7 +157,7 @@ class Preparer:
     # Finding
 
     def _find(self, wanted: Find) -> Standing:
-        if time.monotonic() >= self._calls.deadline:
+        if time.monotonic() >= self._calls.deadline or self._outdated:
             return self._standing(spent=True)
         key, prepared, head = self._key, self.prepared, self.prepared.head
         share = replace(self._limits, tail=wanted.share)
@@ -177,11 +195,11 @@ class Preparer:
 
     def _sources(self, connection: Connection, block: Block) -> Sources:
         prepared, means = self.prepared, self._means
-        stored = [name for name in block.names if isinstance(name, str) and name not in prepared.summaries]
-        summaries = {id: shown.summary for id, shown in means.summaries.get(connection, self._key, stored).items()}
-        summaries |= prepared.summaries
+        # What is compacted is hardly read again soon: keeping it would push out what is.
+        stored = [name for name in block.names if isinstance(name, str) and name not in prepared.unstored]
+        summaries = load_summaries(connection, self._key, stored) | prepared.unstored
         seqs = [name for name in block.names if isinstance(name, int)]
-        messages = {message.seq: message for message in means.reader.by_seq(connection, self._key, seqs)}
+        messages = {message.seq: message for message in means.reader.by_seq(connection, self._key, seqs, keep=False)}
         entries: list[Message | Summary] = [
             summaries[source.id] if isinstance(source, SummaryRef) else messages[source.seq] for source in block.sources
         ]
@@ -206,6 +224,7 @@ class Preparer:
         if summary is None or not self.prepared.splice(summary, block.sources):
             means.refused.add(self._key, span)
             return self._standing()
+        self._put_away()
         return self._standing(made=True)
 
     def _summary(self, block: Block, sources: Sources, *, previous: str = "") -> Summary | None:
@@ -221,8 +240,27 @@ class Preparer:
 
     def _text_before(self, block: Block) -> str:
         """Give the text of the last summary made in this operation, which as a rule is the one before this block."""
-        made = self.prepared.summaries
-        return next(reversed(made.values())).text if made and block.depth == 0 else ""
+        return self.prepared.newest_text if block.depth == 0 else ""
+
+    def _put_away(self) -> None:
+        """Store what was made when it is much, so that memory does not grow with a backlog and a kill loses little of it.
+
+        No view names these summaries before promotion. An operation that ends without it leaves them to be used by the next one.
+        """
+        if len(self.prepared.unstored) >= _UNSTORED:
+            self._outdated = not self._means.database.write(self._store)
+            self.prepared.unstored.clear()
+
+    def _store(self, connection: Connection) -> bool:
+        """Store summaries, or give False where it would be wrong: what was erased meanwhile may be in them."""
+        prepared = self.prepared
+        keep_collectors_out(connection)
+        if lock_head(connection, self._key) is None or prepared.made_by != self._means.writer.made_by:
+            return False
+        if read_epoch(connection, self._key.namespace) != prepared.epoch:
+            return False
+        prepared.store(connection, self._key)
+        return True
 
     # Mending
 
@@ -245,6 +283,7 @@ class Preparer:
         self._means.unmended.written()
         self.prepared.mended += 1
         self._means.plugins.event("mended", thread_id=self._key.thread_id, summary_id=summary.id, degraded=ref.id)
+        self._put_away()
         return self._standing(made=True)
 
     def _block_under(self, connection: Connection, id: str) -> Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, null, select, update
+from sqlalchemy import Connection, bindparam, insert, null, select, text, update
 
 from lossless.dag.view import GENESIS, View, ViewStore
 from lossless.errors import NotFoundError
@@ -23,6 +23,7 @@ __all__ = [
     "begin_thread",
     "begun_at",
     "create_thread",
+    "keep_collectors_out",
     "lock_existing_head",
     "lock_head",
     "moves",
@@ -117,6 +118,16 @@ def lock_head(connection: Connection, key: ThreadKey, *, deleted: bool = False) 
     """
     statement = _LOCK_ANY_HEAD if deleted else _LOCK_HEAD
     return _head(connection, key, statement.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id}))
+
+
+def keep_collectors_out(connection: Connection) -> None:
+    """Let nobody collect garbage before this transaction ends: rows that no view names yet are about to be named by one.
+
+    Called before the epoch is read. Garbage is collected with this table locked against writers, so a collection that ran first
+    shows in the epoch. SQLite has one writer anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"LOCK TABLE {_HEAD.name} IN ROW EXCLUSIVE MODE"))
 
 
 def lock_existing_head(connection: Connection, key: ThreadKey) -> Head:
