@@ -39,7 +39,9 @@ def main() -> int:
         )
         assert chain.invoke([HumanMessage("a")], config).content == "1"
         assert [chunk.content for chunk in chain.stream([HumanMessage("b")], config)] == ["3"]
-        memory = ours.LosslessMemory(engine, session_id="m", llm=Model(responses=["The user counted from zero."]), max_token_limit=1_000)
+        memory = ours.LosslessMemory(
+            engine, session_id="m", llm=Model(responses=["The user counted from zero."]), max_token_limit=1_000
+        )
         for number in range(30):
             memory.save_context({"input": f"Number {number}. " + "word " * 30}, {"output": "Noted."})
         memory.prune()
