@@ -27,7 +27,7 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"summarizers"}),
     frozenset({"context"}),
     frozenset({"compaction"}),
-    frozenset({"versions", "files", "operators", "access", "erasure"}),
+    frozenset({"versions", "files", "operators", "access", "erasure", "checkpoints"}),
     frozenset({"integrity"}),
     frozenset({"settings", "builtins", "compacting", "engine", "reading", "removals", "thread", "upkeep"}),
     frozenset({"sharing"}),

@@ -19,6 +19,7 @@ DOCUMENTS = (
     "docs/compaction.md",
     "docs/erasure.md",
     "docs/langchain.md",
+    "docs/langgraph.md",
     "docs/llamaindex.md",
     "docs/operations.md",
     "docs/plugins.md",

@@ -1,25 +1,26 @@
-"""Lossless for LangGraph. This version reserves the name and the version only: the adapter is not there yet."""
+"""Lossless for LangGraph: a checkpointer that keeps everything, and stores it once."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from lossless_langgraph.saver import LosslessSaver
+
+__all__ = ["LosslessSaver", "__version__"]
 
 __version__ = version("lossless-langgraph")
 
-_NOT_YET = (
-    "LosslessMessagesChannel",
-    "LosslessSaver",
-    "compaction_node",
-    "lossless_tools",
-    "pre_model_hook",
-)
+_NOT_YET = ("LosslessMessagesChannel", "compaction_node", "lossless_tools", "pre_model_hook")
 
 if not TYPE_CHECKING:  # a type checker shall report the names that are missing
 
-    def __getattr__(name: str) -> NoReturn:
+    def __getattr__(name: str) -> Any:
+        if name == "LosslessSaver":
+            from lossless_langgraph.saver import LosslessSaver
+
+            return LosslessSaver
         # ImportError for documented names: of an AttributeError, `from … import …` would swallow the words.
         if name in _NOT_YET:
             raise ImportError(f"{__name__}.{name} is not there yet in version {__version__}; until then use `lossless` itself")

@@ -43,6 +43,14 @@ _SHAPES: tuple[tuple[str, str | None, tuple[int, ...]], ...] = (
     ("lossless_erasure", "lossless_erasure", (1_000, 1_000, 1)),
     ("lossless_erasure", "lossless_erasure_pending", (10, 10)),
     ("lossless_tombstone", "lossless_tombstone", (10_000, 10_000, 100, 1)),
+    ("lossless_checkpoint_pool", "lossless_checkpoint_pool", (100, 100, 1)),
+    ("lossless_checkpoint_pool", "lossless_checkpoint_pool_shared", (100, 100, 1)),
+    ("lossless_checkpoint_part", "sqlite_autoindex_lossless_checkpoint_part_1", (_ROWS, _ROWS, _THREAD, 1)),
+    ("lossless_checkpoint", "sqlite_autoindex_lossless_checkpoint_1", (_ROWS, _ROWS, _THREAD, _THREAD // 10, 1)),
+    ("lossless_checkpoint", "lossless_checkpoint_recent", (_ROWS, _ROWS, _THREAD, 1, 1)),
+    ("lossless_checkpoint", "lossless_checkpoint_all", (_ROWS, _ROWS, 1, 1, 1)),
+    ("lossless_checkpoint", "lossless_checkpoint_run", (_ROWS, _ROWS, 10)),
+    ("lossless_checkpoint_write", "lossless_checkpoint_write", (_ROWS, _ROWS, _THREAD, _THREAD // 10, 3, 2, 1)),
     ("lossless_search_doc", "lossless_search_doc_message", (_ROWS, _ROWS, _THREAD, 1)),
 )
 

@@ -26,11 +26,16 @@ from lossless.store.columns import (
     text_column,
 )
 from lossless.store.tables_beside import CalibrationRow, CorrectionRow, ErasureRow, LeaseRow, SearchDocRow, SpendRow, TombstoneRow
+from lossless.store.tables_checkpoints import CheckpointPartRow, CheckpointPoolRow, CheckpointRow, CheckpointWriteRow
 
 __all__ = [
     "METADATA",
     "BlobRow",
     "CalibrationRow",
+    "CheckpointPartRow",
+    "CheckpointPoolRow",
+    "CheckpointRow",
+    "CheckpointWriteRow",
     "CorrectionRow",
     "ErasureRow",
     "HeadLogRow",

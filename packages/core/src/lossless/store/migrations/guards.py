@@ -60,6 +60,10 @@ def finish_on_sqlite() -> None:
             f"CREATE TRIGGER lossless_erasure_no_{verb.lower()} BEFORE {verb} ON lossless_erasure "
             f"{condition}BEGIN SELECT RAISE(ABORT, 'lossless_erasure is append-only'); END"
         )
+    op.execute(
+        "CREATE TRIGGER lossless_checkpoint_part_no_update BEFORE UPDATE ON lossless_checkpoint_part "
+        "BEGIN SELECT RAISE(ABORT, 'lossless_checkpoint_part is append-only'); END"
+    )
     op.execute("CREATE VIRTUAL TABLE lossless_search USING fts5(body, scope, content='', detail=full, tokenize='ascii')")
 
 
@@ -108,9 +112,20 @@ def finish_on_postgres() -> None:
                 f"CREATE TRIGGER lossless_{table}_no_{verb.lower()} BEFORE {verb} ON lossless_{table} "
                 f"FOR EACH {each} EXECUTE FUNCTION {function}({given})"
             )
+    for verb, each in (("UPDATE", "ROW"), ("TRUNCATE", "STATEMENT")):
+        op.execute(
+            f"CREATE TRIGGER lossless_checkpoint_part_no_{verb.lower()} BEFORE {verb} ON lossless_checkpoint_part "
+            f"FOR EACH {each} EXECUTE FUNCTION lossless_append_only()"
+        )
     op.execute("ALTER TABLE lossless_search_doc ADD COLUMN held smallint NOT NULL, ADD COLUMN tokens tsvector NOT NULL")
     op.execute("CREATE INDEX lossless_search_tokens ON lossless_search_doc USING gin (tokens)")
     op.execute("CREATE TABLE lossless_writer (id text PRIMARY KEY, operation text NOT NULL, at bigint NOT NULL)")
     # Statistics would keep samples of what is stored, out of the reach of an erasure; nobody asks by these columns.
-    for table, column in (("blob", "data"), ("summary", "text"), ("summary", "note")):
+    for table, column in (
+        ("blob", "data"),
+        ("summary", "text"),
+        ("summary", "note"),
+        ("checkpoint_part", "data"),
+        ("checkpoint_write", "body"),
+    ):
         op.execute(f"ALTER TABLE lossless_{table} ALTER COLUMN {column} SET STATISTICS 0")

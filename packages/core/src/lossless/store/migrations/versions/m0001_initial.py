@@ -7,6 +7,7 @@ Revises:
 import sqlalchemy as sa
 from alembic import op
 
+from lossless.store.migrations.checkpoints import create_checkpoints
 from lossless.store.migrations.columns import bytes_column, int_column, text_column
 from lossless.store.migrations.guards import finish_on_postgres, finish_on_sqlite
 
@@ -27,6 +28,7 @@ def upgrade() -> None:
     _create_operations()
     _create_erasures()
     _create_search()
+    create_checkpoints()
     if op.get_bind().dialect.name == "postgresql":
         finish_on_postgres()
     else:

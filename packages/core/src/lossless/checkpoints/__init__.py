@@ -1,0 +1,25 @@
+"""Checkpoints: what a graph's runtime saves of its state, made of parts that are shared by all that hold the same content.
+
+The room knows nothing of a framework: it keeps trees of bytes. An adapter says what they mean.
+"""
+
+from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Place, Stored, WriteDraft
+from lossless.checkpoints.store import CheckpointStore
+from lossless.checkpoints.trees import Leaves, TreeReader, TreeWriter, Twig, joined, pieces, refers_to
+
+__all__ = [
+    "CheckpointDraft",
+    "CheckpointStore",
+    "Gathered",
+    "Leaves",
+    "Outline",
+    "Place",
+    "Stored",
+    "TreeReader",
+    "TreeWriter",
+    "Twig",
+    "WriteDraft",
+    "joined",
+    "pieces",
+    "refers_to",
+]

@@ -1,0 +1,125 @@
+"""Parts: shared content of checkpoints, within a pool. They are inserted, loaded with all they refer to, and swept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from sqlalchemy import Connection, bindparam, delete, select
+
+from lossless.checkpoints.trees import refers_to
+from lossless.errors import CorruptError
+from lossless.store.blobs import pack, unpack
+from lossless.store.prepared import Prepared
+from lossless.store.statements import insert_new
+from lossless.store.tables import CheckpointPartRow
+from lossless.store.vault import vault_of
+
+__all__ = ["absent_parts", "drop_pool", "insert_parts", "load_parts", "sweep_parts"]
+
+_PART = CheckpointPartRow.__table__  # type: ignore[attr-defined]
+_AT_ONCE = 500
+"""Addresses in one statement."""
+
+
+def insert_parts(connection: Connection, namespace: str, pool: int, parts: Mapping[bytes, bytes]) -> None:
+    """Store parts but for those that are there, in the order of their addresses: writers wait for each other in one order."""
+    vault, rows = vault_of(connection), []
+    for digest, content in sorted(parts.items()):
+        codec, packed = pack(content)
+        data = vault.seal(packed, *_place(namespace, pool, digest))
+        inner = int(next(refers_to(content), None) is not None)
+        rows.append(
+            {"namespace": namespace, "pool": pool, "digest": digest, "inner": inner}
+            | {"size": len(content), "codec": codec, "data": data}
+        )
+    if rows:
+        _INSERT.run(connection, *rows)
+
+
+def absent_parts(connection: Connection, namespace: str, pool: int, digests: Iterable[bytes]) -> set[bytes]:
+    """Give those of some addresses that have no part."""
+    wanted = set(digests)
+    absent = set(wanted)
+    for some in _groups(wanted):
+        absent -= {
+            bytes(row.digest) for row in connection.execute(_HELD, {"namespace": namespace, "pool": pool, "digests": some})
+        }
+    return absent
+
+
+def load_parts(connection: Connection, namespace: str, pool: int, digests: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Load parts and all that they refer to; one that is not there, or can't be read, is left out."""
+    vault, found = vault_of(connection), dict[bytes, bytes]()
+    wanted = set(digests)
+    while wanted:
+        level, wanted = wanted, set()
+        for some in _groups(level):
+            for row in connection.execute(_LOAD, {"namespace": namespace, "pool": pool, "digests": some}):
+                digest = bytes(row.digest)
+                try:
+                    content = unpack(row.codec, row.size, vault.unseal(row.data, *_place(namespace, pool, digest)))
+                except CorruptError:  # whoever reads the value says where in it a part is missing
+                    continue
+                found[digest] = content
+                if row.inner:
+                    wanted.update(refers_to(content))
+        wanted -= found.keys()
+        if wanted == level:
+            break
+    return found
+
+
+def sweep_parts(connection: Connection, namespace: str, pool: int, roots: Iterable[bytes]) -> int:
+    """Remove the parts of a pool that nothing refers to any more, and give how many.
+
+    Args:
+        connection: a connection in a write transaction that has locked the pool.
+        namespace: the tenant.
+        pool: the pool.
+        roots: every address that checkpoints and writes have in them.
+    """
+    vault, live, level = vault_of(connection), set[bytes](), set(roots)
+    while level:
+        live |= level
+        inner: set[bytes] = set()
+        for some in _groups(level):
+            for row in connection.execute(_NODES, {"namespace": namespace, "pool": pool, "digests": some}):
+                sealed = vault.unseal(row.data, *_place(namespace, pool, bytes(row.digest)))
+                inner.update(refers_to(unpack(row.codec, row.size, sealed)))
+        level = inner - live
+    held = {bytes(row.digest) for row in connection.execute(_ALL, {"namespace": namespace, "pool": pool})}
+    dead = sorted(held - live)
+    if dead:
+        _DELETE.run(connection, *({"in_namespace": namespace, "in_pool": pool, "one": digest} for digest in dead))
+    return len(dead)
+
+
+def drop_pool(connection: Connection, namespace: str, pool: int) -> None:
+    """Remove all parts of a pool that no thread uses any more."""
+    connection.execute(delete(_PART).where(_PART.c.namespace == namespace, _PART.c.pool == pool))
+
+
+def _place(namespace: str, pool: int, digest: bytes) -> tuple[str, ...]:
+    return "part of a checkpoint", namespace, str(pool), digest.hex()
+
+
+def _groups(digests: set[bytes]) -> Iterator[list[bytes]]:
+    ordered = sorted(digests)
+    for start in range(0, len(ordered), _AT_ONCE):
+        yield ordered[start : start + _AT_ONCE]
+
+
+_OF_POOL = (_PART.c.namespace == bindparam("namespace"), _PART.c.pool == bindparam("pool"))
+_NAMED = _PART.c.digest.in_(bindparam("digests", expanding=True))
+_INSERT = Prepared(insert_new(_PART))
+_HELD = select(_PART.c.digest).where(*_OF_POOL, _NAMED)
+_LOAD = select(_PART.c.digest, _PART.c.inner, _PART.c.size, _PART.c.codec, _PART.c.data).where(*_OF_POOL, _NAMED)
+_NODES = _LOAD.where(_PART.c.inner == 1)
+_ALL = select(_PART.c.digest).where(*_OF_POOL)
+_DELETE = Prepared(
+    delete(_PART).where(
+        _PART.c.namespace == bindparam("in_namespace"),
+        _PART.c.pool == bindparam("in_pool"),
+        _PART.c.digest == bindparam("one"),
+    )
+)

@@ -1,0 +1,178 @@
+"""The rows of checkpoints, writes and pools, and the statements that hot paths need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Connection, Executable, bindparam, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from lossless.checkpoints.model import CheckpointDraft, Outline, Place, WriteDraft
+from lossless.checkpoints.trees import joined
+from lossless.errors import CorruptError
+from lossless.store.blobs import RAW, ZSTD, pack, unpack
+from lossless.store.prepared import Prepared
+from lossless.store.statements import insert_new
+from lossless.store.tables import CheckpointPoolRow, CheckpointRow, CheckpointWriteRow
+from lossless.store.vault import vault_of
+
+__all__ = [
+    "ADD_WRITES",
+    "CHECKPOINT",
+    "CHECKPOINTS",
+    "OUTLINES",
+    "POOL",
+    "REPLACE_WRITES",
+    "UPSERT",
+    "WRITE",
+    "WRITES",
+    "begin_pool",
+    "checkpoint_row",
+    "find_pool",
+    "hold_pool",
+    "lock_pool",
+    "opened",
+    "outline",
+    "threads_of_pool",
+    "write_body",
+    "write_row",
+]
+
+CHECKPOINT = CheckpointRow.__table__  # type: ignore[attr-defined]
+WRITE = CheckpointWriteRow.__table__  # type: ignore[attr-defined]
+POOL = CheckpointPoolRow.__table__  # type: ignore[attr-defined]
+
+_MARKS = {RAW: b"r", ZSTD: b"z"}
+
+
+def find_pool(connection: Connection, namespace: str, thread_id: str) -> int | None:
+    """Give the pool of a thread's parts, or None."""
+    row = _FIND.first(connection, {"namespace": namespace, "thread_id": thread_id})
+    return None if row is None else int(row.pool)
+
+
+def hold_pool(connection: Connection, namespace: str, thread_id: str) -> int | None:
+    """Give the pool of a thread's parts, or None; nobody removes any of it before this transaction ends."""
+    row = _HOLD.first(connection, {"namespace": namespace, "thread_id": thread_id})
+    return None if row is None else int(row.pool)
+
+
+def lock_pool(connection: Connection, namespace: str, pool: int) -> None:
+    """Let nobody hold a pool before this transaction ends."""
+    _LOCK.all(connection, {"namespace": namespace, "pool": pool})
+
+
+def begin_pool(connection: Connection, namespace: str, thread_id: str, pool: int) -> bool:
+    """Say which pool a thread uses, unless it has one; give whether it had none."""
+    return _BEGIN.run(connection, {"namespace": namespace, "thread_id": thread_id, "pool": pool}) == 1
+
+
+def threads_of_pool(connection: Connection, namespace: str, pool: int) -> list[str]:
+    """Give the threads that use a pool."""
+    return [row.thread_id for row in _USERS.all(connection, {"namespace": namespace, "pool": pool})]
+
+
+def checkpoint_row(connection: Connection, namespace: str, pool: int, draft: CheckpointDraft) -> dict[str, Any]:
+    """Make the row of a checkpoint."""
+    place = draft.place
+    made = {
+        "namespace": namespace,
+        "thread_id": place.thread_id,
+        "checkpoint_ns": place.checkpoint_ns,
+        "checkpoint_id": place.checkpoint_id,
+        "parent": draft.parent,
+        "run": draft.run,
+        "hidden": 0,
+    }
+    for column in ("body", "channels", "facts"):
+        made[column] = _closed(connection, getattr(draft, column), *_where(namespace, pool, place, column))
+    return made
+
+
+def write_row(
+    connection: Connection, namespace: str, pool: int, place: Place, task_id: str, task_path: str, write: WriteDraft
+) -> dict[str, Any]:
+    """Make the row of a write."""
+    return {
+        "namespace": namespace,
+        "thread_id": place.thread_id,
+        "checkpoint_ns": place.checkpoint_ns,
+        "checkpoint_id": place.checkpoint_id,
+        "task_id": task_id,
+        "idx": write.idx,
+        "task_path": task_path,
+        "body": _closed(
+            connection, joined([write.channel, write.value]), *_where(namespace, pool, place, "write", task_id, str(write.idx))
+        ),
+    }
+
+
+def write_body(connection: Connection, namespace: str, pool: int, place: Place, row: Any) -> bytes:
+    """Give the joined items of a write's row."""
+    return _opened(connection, row.body, *_where(namespace, pool, place, "write", row.task_id, str(row.idx)))
+
+
+def opened(connection: Connection, namespace: str, pool: int, place: Place, column: str, data: bytes) -> bytes:
+    """Give what a column of a checkpoint's row holds."""
+    return _opened(connection, data, *_where(namespace, pool, place, column))
+
+
+def outline(connection: Connection, namespace: str, pool: int, row: Any) -> Outline:
+    """Read a checkpoint's row."""
+    place = Place(thread_id=row.thread_id, checkpoint_ns=row.checkpoint_ns, checkpoint_id=row.checkpoint_id)
+    return Outline(
+        place=place,
+        parent=row.parent,
+        run=None if row.run is None else bytes(row.run),
+        hidden=bool(row.hidden),
+        channels=opened(connection, namespace, pool, place, "channels", row.channels),
+        facts=opened(connection, namespace, pool, place, "facts", row.facts),
+    )
+
+
+def _where(namespace: str, pool: int, place: Place, *what: str) -> tuple[str, ...]:
+    """Name what is sealed. The thread is not in it: its copies have the same rows, and share its pool."""
+    return f"{what[0]} of a checkpoint", namespace, str(pool), place.checkpoint_ns, place.checkpoint_id, *what[1:]
+
+
+def _closed(connection: Connection, data: bytes, *where: str) -> bytes:
+    codec, packed = pack(data)
+    return vault_of(connection).seal(_MARKS[codec] + len(data).to_bytes(5, "big") + packed, *where)
+
+
+def _opened(connection: Connection, data: bytes, *where: str) -> bytes:
+    found = vault_of(connection).unseal(bytes(data), *where)
+    codec = next((codec for codec, mark in _MARKS.items() if mark == found[:1]), None)
+    if codec is None:
+        raise CorruptError(f"the {where[0]} can't be read", hint="restore a backup to get it back")
+    return unpack(codec, int.from_bytes(found[1:6], "big"), found[6:])
+
+
+def _upsert(table: Any, *changed: str) -> Callable[[str], Executable]:
+    """Insert rows, in the place of those of the same key."""
+
+    def statement(dialect: str) -> Executable:
+        made: Any = (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
+        keys = [column.name for column in table.primary_key]
+        done: Executable = made.on_conflict_do_update(index_elements=keys, set_={name: made.excluded[name] for name in changed})
+        return done
+
+    return statement
+
+
+_OF_THREAD = (POOL.c.namespace == bindparam("namespace"), POOL.c.thread_id == bindparam("thread_id"))
+_OF_POOL = (POOL.c.namespace == bindparam("namespace"), POOL.c.pool == bindparam("pool"))
+_USING = select(POOL.c.thread_id).where(*_OF_POOL).order_by(POOL.c.thread_id)
+_FIND = Prepared(select(POOL.c.pool).where(*_OF_THREAD))
+_HOLD = Prepared(select(POOL.c.pool).where(*_OF_THREAD).with_for_update(read=True, key_share=True))
+_USERS = Prepared(_USING)
+_LOCK = Prepared(_USING.with_for_update())
+_BEGIN = Prepared(insert_new(POOL))
+
+UPSERT = Prepared(_upsert(CHECKPOINT, "parent", "run", "hidden", "body", "channels", "facts"))
+ADD_WRITES = Prepared(insert_new(WRITE))
+REPLACE_WRITES = Prepared(_upsert(WRITE, "task_path", "body"))
+CHECKPOINTS = select(CHECKPOINT)
+OUTLINES = select(*(column for column in CHECKPOINT.c if column.name != "body"))
+WRITES = select(WRITE)

@@ -1,0 +1,280 @@
+"""Values as trees of parts: an element of a list, a value of a dict, is a part of its own, addressed by its content.
+
+A value is written as an *item*: small content stands in it, larger content is a part, and the item its address. Lists and tuples
+are persistent vectors of chunks, so a list that grew by one shares all its chunks but the last. What is neither list, tuple, dict
+nor a composite that the adapter takes apart is a leaf, whose bytes are the adapter's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lossless.errors import CorruptError
+
+__all__ = ["INLINE", "Leaves", "TreeReader", "TreeWriter", "Twig", "joined", "pieces", "refers_to"]
+
+INLINE = 64
+"""Bytes of content that stand in an item itself: about what an address takes, with its row."""
+_FANOUT = 32
+_ADDRESS, _LEAF, _LIST, _TUPLE, _DICT, _PAIRS, _COMPOSITE, _CHUNK = b"@", b"=", b"l", b"t", b"d", b"p", b"o", b"c"
+_INNER = frozenset((_LIST, _TUPLE, _DICT, _PAIRS, _COMPOSITE, _CHUNK))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twig:
+    """Some content: its bytes, and what it is known by (the same bytes, unless they are encrypted afresh each time)."""
+
+    content: bytes
+    identity: bytes
+
+
+class Leaves(ABC):
+    """What an adapter does with the values at the ends of a tree."""
+
+    secret_keys: bool = False
+    """Whether keys of dicts must not be stored in clear."""
+
+    @abstractmethod
+    def write(self, value: Any) -> Twig:
+        """Write a leaf."""
+
+    @abstractmethod
+    def read(self, content: bytes) -> Any:
+        """Read a leaf that :meth:`write` wrote."""
+
+    def fingerprint(self, value: Any) -> bytes | None:  # noqa: ARG002
+        """Give what two values have in common only if they are written the same, or None; it is cheaper than writing."""
+        return None
+
+    def split(self, value: Any) -> tuple[str, Sequence[Any]] | None:  # noqa: ARG002
+        """Take a composite apart: its name and its pieces; None for other values."""
+        return None
+
+    def join(self, name: str, pieces: Sequence[Any]) -> Any:  # noqa: ARG002
+        """Put a composite together again."""
+        raise CorruptError(f"a composite {name!r} is not known", hint="upgrade Lossless")
+
+
+@dataclass(slots=True, kw_only=True)
+class TreeWriter:
+    """Writes values, and gathers the parts that have to be stored.
+
+    Attributes:
+        leaves: the adapter's.
+        address: gives the address of content by what it is known by.
+        inline: bytes of content up to which it stands in its item.
+        known: whether a part is stored, as far as one remembers; such a part is not gathered again.
+        recall: gives the item that was written for a fingerprint before.
+        learn: remembers the item of a fingerprint.
+        parts: gathered, by address: their content.
+        relied: addresses of parts that were not gathered because they are known.
+    """
+
+    leaves: Leaves
+    address: Callable[[bytes], bytes]
+    inline: int = INLINE
+    known: Callable[[bytes], bool] = lambda _digest: False
+    recall: Callable[[bytes], bytes | None] = lambda _fingerprint: None
+    learn: Callable[[bytes, bytes], None] = lambda _fingerprint, _item: None
+    parts: dict[bytes, bytes] = field(default_factory=dict)
+    relied: set[bytes] = field(default_factory=set)
+    _path: list[object] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """Where in the value the writer is: after a failure, where it failed."""
+        return "".join(f"[{step!r:.60}]" for step in self._path)
+
+    def item(self, value: Any) -> bytes:
+        """Write a value and give its item."""
+        self._path.clear()
+        return self._item(value).content
+
+    def _item(self, value: Any) -> Twig:
+        kind = type(value)
+        if kind is list or kind is tuple:
+            return self._sealed(self._vector(_LIST if kind is list else _TUPLE, value))
+        if kind is dict:
+            return self._sealed(self._dict(value))
+        fingerprint = self.leaves.fingerprint(value)
+        if fingerprint is not None:
+            item = self.recall(fingerprint)
+            if item is not None:
+                self._rely(item)
+                return Twig(content=item, identity=item)
+        twig = self._composite(value) or _marked(_LEAF, self.leaves.write(value))
+        sealed = self._sealed(twig)
+        if fingerprint is not None and sealed.content[:1] == _ADDRESS:
+            self.learn(fingerprint, sealed.content)
+        return sealed
+
+    def _rely(self, item: bytes) -> None:
+        digest = item[1:]
+        if digest not in self.parts:
+            self.relied.add(digest)
+
+    def _sealed(self, twig: Twig) -> Twig:
+        """Give the item of some content: the content itself, or the address of a part."""
+        if len(twig.content) <= self.inline:
+            return twig
+        digest = self.address(twig.identity)
+        item = _ADDRESS + digest
+        if digest not in self.parts:
+            if self.known(digest):
+                self.relied.add(digest)
+            else:
+                self.parts[digest] = twig.content
+        return Twig(content=item, identity=item)
+
+    def _vector(self, kind: bytes, values: Sequence[Any]) -> Twig:
+        level, depth = self._each(enumerate(values)), 0
+        while len(level) > _FANOUT:
+            chunks = (level[start : start + _FANOUT] for start in range(0, len(level), _FANOUT))
+            level, depth = [self._sealed(_joined(_CHUNK, chunk)) for chunk in chunks], depth + 1
+        return _joined(kind + bytes((depth,)), level)
+
+    def _dict(self, value: dict[Any, Any]) -> Twig:
+        items = self._each(value.items())
+        if self.leaves.secret_keys or not all(type(key) is str for key in value):
+            keys = self._each((key, key) for key in value)
+            return _joined(_PAIRS, [one for pair in zip(keys, items, strict=True) for one in pair])
+        names = [key.encode("utf-8", "surrogatepass") for key in value]
+        keys = [Twig(content=name, identity=name) for name in names]
+        return _joined(_DICT, [one for pair in zip(keys, items, strict=True) for one in pair])
+
+    def _composite(self, value: Any) -> Twig | None:
+        found = self.leaves.split(value)
+        if found is None:
+            return None
+        name = found[0].encode("ascii")
+        written = self._each(enumerate(found[1]))
+        return _joined(_COMPOSITE, [Twig(content=name, identity=name), *written])
+
+    def _each(self, places: Iterable[tuple[object, Any]]) -> list[Twig]:
+        written = []
+        for place, value in places:
+            self._path.append(place)
+            written.append(self._item(value))
+            self._path.pop()
+        return written
+
+
+class TreeReader:
+    """Reads values from their items and the parts these refer to.
+
+    Args:
+        leaves: the adapter's.
+        parts: every part that is referred to, by address.
+    """
+
+    def __init__(self, leaves: Leaves, parts: Mapping[bytes, bytes]) -> None:
+        self._leaves = leaves
+        self._parts = parts
+        self._path: list[object] = []
+
+    @property
+    def path(self) -> str:
+        """Where in the value the reader is: after a failure, where it failed."""
+        return "".join(f"[{step!r:.60}]" for step in self._path)
+
+    def value(self, item: bytes) -> Any:
+        """Read a value.
+
+        Raises:
+            CorruptError: a part is missing, or is none.
+        """
+        self._path.clear()
+        return self._value(item)
+
+    def _content(self, item: bytes) -> bytes:
+        if item[:1] != _ADDRESS:
+            return item
+        content = self._parts.get(item[1:])
+        if content is None:
+            raise CorruptError("a part of a checkpoint is missing or changed", hint="restore a backup to get it back")
+        return content
+
+    def _value(self, item: bytes) -> Any:
+        content = self._content(item)
+        kind = content[:1]
+        if kind == _LEAF:
+            return self._leaves.read(content[1:])
+        if kind in (_LIST, _TUPLE):
+            values = self._elements(content[2:], content[1])
+            return values if kind == _LIST else tuple(values)
+        if kind in (_DICT, _PAIRS):
+            return self._mapping(kind, list(pieces(content[1:])))
+        if kind == _COMPOSITE:
+            name, *found = pieces(content[1:])
+            return self._leaves.join(name.decode("ascii"), [self._at(index, piece) for index, piece in enumerate(found)])
+        raise CorruptError("a part of a checkpoint has a form that is not known", hint="upgrade Lossless, or restore a backup")
+
+    def _elements(self, body: bytes, depth: int) -> list[Any]:
+        items = list(pieces(body))
+        for _level in range(depth):
+            items = [inner for item in items for inner in pieces(self._content(item)[1:])]
+        return [self._at(index, item) for index, item in enumerate(items)]
+
+    def _mapping(self, kind: bytes, parts: list[bytes]) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key, item in zip(parts[::2], parts[1::2], strict=True):
+            name = key.decode("utf-8", "surrogatepass") if kind == _DICT else self._value(key)
+            found[name] = self._at(name, item)
+        return found
+
+    def _at(self, place: object, item: bytes) -> Any:
+        self._path.append(place)
+        value = self._value(item)
+        self._path.pop()
+        return value
+
+
+def refers_to(item: bytes) -> Iterator[bytes]:
+    """Give the addresses that an item, or the content of a part, has in it; not what those have in theirs."""
+    kind = item[:1]
+    if kind == _ADDRESS:
+        yield item[1:]
+    elif kind in _INNER:
+        found = list(pieces(item[2 if kind in (_LIST, _TUPLE) else 1 :]))
+        for piece in found[1::2] if kind == _DICT else found[1:] if kind == _COMPOSITE else found:
+            yield from refers_to(piece)
+
+
+def _marked(mark: bytes, twig: Twig) -> Twig:
+    return Twig(content=mark + twig.content, identity=mark + twig.identity)
+
+
+def _joined(mark: bytes, twigs: Sequence[Twig]) -> Twig:
+    content = mark + b"".join([_length(len(one.content)) + one.content for one in twigs])
+    if all(one.content is one.identity for one in twigs):
+        return Twig(content=content, identity=content)
+    return Twig(content=content, identity=mark + b"".join([_length(len(one.identity)) + one.identity for one in twigs]))
+
+
+def _length(size: int) -> bytes:
+    return bytes((size,)) if size < 255 else b"\xff" + size.to_bytes(5, "big")
+
+
+def joined(items: Sequence[bytes]) -> bytes:
+    """Join items so that :func:`pieces` takes them apart."""
+    return b"".join([_length(len(item)) + item for item in items])
+
+
+def pieces(body: bytes) -> Iterator[bytes]:
+    """Take apart what was joined.
+
+    Raises:
+        CorruptError: it ends too early.
+    """
+    at, end = 0, len(body)
+    while at < end:
+        size, at = body[at], at + 1
+        if size == 255:
+            size, at = int.from_bytes(body[at : at + 5], "big"), at + 5
+        if at + size > end:
+            raise CorruptError("a part of a checkpoint is cut off", hint="restore a backup to get it back")
+        yield body[at : at + size]
+        at += size

@@ -1,0 +1,82 @@
+"""The tables of checkpoints, as the first schema has them."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+from lossless.store.migrations.columns import bytes_column, int_column, text_column
+
+__all__ = ["create_checkpoints"]
+
+
+def create_checkpoints() -> None:
+    """Pools, parts, checkpoints and writes."""
+    op.create_table(
+        "lossless_checkpoint_pool",
+        text_column("namespace"),
+        text_column("thread_id"),
+        int_column("pool"),
+        sa.PrimaryKeyConstraint("namespace", "thread_id"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    op.create_index("lossless_checkpoint_pool_shared", "lossless_checkpoint_pool", ["namespace", "pool"], unique=False)
+    op.create_table(
+        "lossless_checkpoint_part",
+        text_column("namespace"),
+        int_column("pool"),
+        bytes_column("digest"),
+        int_column("inner"),
+        int_column("size"),
+        text_column("codec"),
+        bytes_column("data"),
+        sa.PrimaryKeyConstraint("namespace", "pool", "digest"),
+        sqlite_strict=True,
+    )
+    op.create_table(
+        "lossless_checkpoint_write",
+        text_column("namespace"),
+        text_column("thread_id"),
+        text_column("checkpoint_ns"),
+        text_column("checkpoint_id"),
+        text_column("task_id"),
+        int_column("idx"),
+        text_column("task_path"),
+        bytes_column("body"),
+        sa.PrimaryKeyConstraint("namespace", "thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    _create_checkpoint()
+
+
+def _create_checkpoint() -> None:
+    op.create_table(
+        "lossless_checkpoint",
+        text_column("namespace"),
+        text_column("thread_id"),
+        text_column("checkpoint_ns"),
+        text_column("checkpoint_id"),
+        text_column("parent", nullable=True),
+        bytes_column("run", nullable=True),
+        int_column("hidden"),
+        bytes_column("body"),
+        bytes_column("channels"),
+        bytes_column("facts"),
+        sa.PrimaryKeyConstraint("namespace", "thread_id", "checkpoint_ns", "checkpoint_id"),
+        sqlite_strict=True,
+    )
+    for name, columns in (
+        ("recent", ["namespace", "thread_id", "checkpoint_id", "checkpoint_ns"]),
+        ("all", ["namespace", "checkpoint_id", "thread_id", "checkpoint_ns"]),
+    ):
+        op.create_index(f"lossless_checkpoint_{name}", "lossless_checkpoint", columns, unique=False)
+    op.create_index(
+        "lossless_checkpoint_run",
+        "lossless_checkpoint",
+        ["namespace", "run"],
+        unique=False,
+        sqlite_where=sa.text("run IS NOT NULL"),
+        postgresql_where=sa.text("run IS NOT NULL"),
+    )

@@ -1,0 +1,94 @@
+"""The tables of checkpoints: what a graph's runtime saves of its state (``lossless.checkpoints``).
+
+They stand beside the conversation model: a runtime replaces, prunes and deletes its checkpoints, so only the parts, which are
+addressed by content, never change. See ``lossless.store.tables``, which hands the tables out with all others.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Index, text
+from sqlmodel import Field
+
+from lossless.store.columns import BIG, KEYED, STRICT, Base, bytes_column, int_column, key_column, text_column
+
+__all__ = ["CheckpointPartRow", "CheckpointPoolRow", "CheckpointRow", "CheckpointWriteRow"]
+
+
+class CheckpointPoolRow(Base, table=True):
+    """Which pool of parts a thread's checkpoints are made of: its own, or after a copy that of the thread it was copied from.
+
+    Who puts holds this row, who removes parts locks it, so that no part goes that somebody has just referred to.
+    """
+
+    __tablename__ = "lossless_checkpoint_pool"
+    __table_args__ = (Index("lossless_checkpoint_pool_shared", "namespace", "pool"), KEYED)
+
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    pool: int = int_column()
+
+
+class CheckpointPartRow(Base, table=True):
+    """Content that is shared by all checkpoints and writes of a pool; ``data`` is in the form that ``codec`` names.
+
+    ``inner`` is 1 if it may refer to other parts.
+    """
+
+    __tablename__ = "lossless_checkpoint_part"
+    __table_args__ = (STRICT,)
+
+    namespace: str = key_column()
+    pool: int = Field(sa_type=BIG, primary_key=True)
+    digest: bytes = bytes_column(primary_key=True)
+    inner: int = int_column()
+    size: int = int_column()
+    codec: str = text_column()
+    data: bytes = bytes_column()
+
+
+class CheckpointRow(Base, table=True):
+    """A checkpoint. ``channels`` says which content each channel had; ``body`` and ``facts`` (its metadata) are the runtime's.
+
+    ``run`` is a keyed hash of the run that made it, ``hidden`` is 1 for one that was removed, but that others are made from.
+    """
+
+    __tablename__ = "lossless_checkpoint"
+    __table_args__ = (
+        Index("lossless_checkpoint_recent", "namespace", "thread_id", "checkpoint_id", "checkpoint_ns"),
+        Index("lossless_checkpoint_all", "namespace", "checkpoint_id", "thread_id", "checkpoint_ns"),
+        Index(
+            "lossless_checkpoint_run",
+            "namespace",
+            "run",
+            sqlite_where=text("run IS NOT NULL"),
+            postgresql_where=text("run IS NOT NULL"),
+        ),
+        STRICT,
+    )
+
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    checkpoint_ns: str = key_column()
+    checkpoint_id: str = key_column()
+    parent: str | None = text_column(nullable=True)
+    run: bytes | None = bytes_column(nullable=True)
+    hidden: int = int_column()
+    body: bytes = bytes_column()
+    channels: bytes = bytes_column()
+    facts: bytes = bytes_column()
+
+
+class CheckpointWriteRow(Base, table=True):
+    """What a task wrote after a checkpoint; it may be stored before the checkpoint is."""
+
+    __tablename__ = "lossless_checkpoint_write"
+    __table_args__ = (KEYED,)
+
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    checkpoint_ns: str = key_column()
+    checkpoint_id: str = key_column()
+    task_id: str = key_column()
+    idx: int = Field(sa_type=BIG, primary_key=True)
+    task_path: str = text_column()
+    body: bytes = bytes_column()

@@ -1,0 +1,254 @@
+"""Checkpoints of the runtime as drafts for the store, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
+
+from lossless.checkpoints import (
+    CheckpointDraft,
+    Gathered,
+    Outline,
+    Place,
+    Stored,
+    TreeReader,
+    TreeWriter,
+    WriteDraft,
+    joined,
+    pieces,
+    refers_to,
+)
+from lossless.errors import CorruptError, LosslessError, MessageError
+from lossless.store.recent import Recent
+from lossless_langgraph.leaves import SerializedLeaves
+from lossless_langgraph.removing import Facts
+
+__all__ = ["Channels", "Coding", "Memory"]
+
+_WHOLE = 1 << 62
+"""Bytes up to which what must be in one piece stands in its item."""
+_REMEMBERED = 100_000
+
+Channels = Mapping[str, tuple[Any, bytes]]
+"""By a channel's name, its version and the item of its content."""
+
+
+class Memory:
+    """What a process remembers of what is stored. It may be wrong: the store checks what is relied on."""
+
+    def __init__(self) -> None:
+        self.pools: Recent[str, int] = Recent(4_096)
+        self.parts: Recent[tuple[int, bytes], bool] = Recent(_REMEMBERED)
+        self.items: Recent[tuple[int, bytes], bytes] = Recent(_REMEMBERED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coding:
+    """Writes and reads with one serializer.
+
+    Attributes:
+        leaves: how leaves are written.
+        address: gives the address of content.
+        memory: what is remembered.
+    """
+
+    leaves: SerializedLeaves
+    address: Callable[[bytes], bytes]
+    memory: Memory = field(repr=False)
+
+    def draft(
+        self,
+        place: Place,
+        parent: str | None,
+        run: bytes | None,
+        checkpoint: Mapping[str, Any],
+        facts: Mapping[str, Any],
+        changed: Mapping[str, Any],
+        inherited: Channels,
+        pool: int | None,
+        *,
+        afresh: bool,
+    ) -> tuple[CheckpointDraft, Gathered]:
+        """Write a checkpoint.
+
+        Args:
+            place: where.
+            parent: the id of the one before.
+            run: a hash of its run.
+            checkpoint: the runtime's.
+            facts: its metadata.
+            changed: the channels that changed; of the others the content of the one before stands, if the version is the same.
+            inherited: the channels of the one before.
+            pool: the thread's pool.
+            afresh: whether nothing that is remembered is relied on.
+
+        Raises:
+            MessageError: a value can't be written.
+        """
+        writer, values = self._writer(pool, afresh), checkpoint["channel_values"]
+        relied: set[bytes] = set()
+        found: list[bytes] = []
+        for name, version in checkpoint["channel_versions"].items():
+            before = inherited.get(name)
+            if name not in changed and before is not None and before[0] == version and not (afresh and name in values):
+                item = before[1]
+                relied.update(refers_to(item))
+            elif name in values:
+                with self._naming(place, name, writer):
+                    item = writer.item(values[name])
+            else:
+                continue
+            found += [self._whole(name), self._whole(version), item]
+        body = {key: value for key, value in checkpoint.items() if key != "channel_values"}
+        draft = CheckpointDraft(
+            place=place,
+            parent=parent,
+            run=run,
+            body=self._whole(body),
+            channels=joined(found),
+            facts=self._whole(dict(facts)),
+        )
+        return draft, Gathered(pool=pool, parts=writer.parts, relied=frozenset(writer.relied | relied))
+
+    def draft_writes(
+        self, place: Place, writes: Sequence[tuple[str, Any]], pool: int | None, *, afresh: bool
+    ) -> tuple[list[WriteDraft], Gathered]:
+        """Write what a task wrote.
+
+        Raises:
+            MessageError: a value can't be written.
+        """
+        writer, drafts = self._writer(pool, afresh), []
+        for position, (channel, value) in enumerate(writes):
+            with self._naming(place, channel, writer):
+                item = writer.item(value)
+            drafts.append(WriteDraft(idx=WRITES_IDX_MAP.get(channel, position), channel=self._whole(channel), value=item))
+        return drafts, Gathered(pool=pool, parts=writer.parts, relied=frozenset(writer.relied))
+
+    def remember(self, gathered: Gathered) -> None:
+        """Remember that parts are stored."""
+        if gathered.pool is not None:
+            for digest in gathered.parts:
+                self.memory.parts.put((gathered.pool, digest), True)
+
+    def channels(self, outline: Outline) -> dict[str, tuple[Any, bytes]]:
+        """Read which content each channel of a checkpoint has."""
+        with _naming(outline.place, "its channels"):
+            return dict(self._channels(outline.channels))
+
+    def facts(self, outline: Outline) -> dict[str, Any]:
+        """Read the metadata of a checkpoint."""
+        with _naming(outline.place, "its metadata"):
+            found: dict[str, Any] = self._read_whole(outline.facts)
+            return found
+
+    def reasons(self, outline: Outline) -> Facts:
+        """Read what decides whether a checkpoint may be removed."""
+        delta = self.facts(outline).get("counters_since_delta_snapshot") or {}
+        return Facts(delta=frozenset(delta), valued=frozenset(self.channels(outline)))
+
+    def read(self, stored: Stored) -> CheckpointTuple:
+        """Read a checkpoint.
+
+        Raises:
+            CorruptError: a value can't be read; the error names thread, channel and path.
+        """
+        place, reader = stored.place, TreeReader(self.leaves, self._sound(stored.parts))
+        with _naming(place, "its state"):
+            checkpoint = self._read_whole(stored.body)
+            facts = self._read_whole(stored.facts)
+            channels = list(self._channels(stored.channels))
+        values = {}
+        for name, (_version, item) in channels:
+            with _naming(place, f"channel {name!r}", reader):
+                values[name] = reader.value(item)
+        checkpoint["channel_values"] = values
+        writes = []
+        for write in stored.writes:
+            with _naming(place, "a write"):
+                name = self._read_whole(write.channel)
+            with _naming(place, f"a write to channel {name!r}", reader):
+                writes.append((write.task_id, name, reader.value(write.value)))
+        return CheckpointTuple(
+            config=_config(place, place.checkpoint_id),
+            checkpoint=checkpoint,
+            metadata=facts,
+            parent_config=None if stored.parent is None else _config(place, stored.parent),
+            pending_writes=writes,
+        )
+
+    def _channels(self, data: bytes) -> Iterator[tuple[str, tuple[Any, bytes]]]:
+        found = list(pieces(data))
+        for name, version, item in zip(found[::3], found[1::3], found[2::3], strict=True):
+            yield self._read_whole(name), (self._read_whole(version), item)
+
+    def _writer(self, pool: int | None, afresh: bool) -> TreeWriter:
+        if pool is None:
+            return TreeWriter(leaves=self.leaves, address=self.address)
+        memory, here = self.memory, pool
+        if afresh:
+            return TreeWriter(
+                leaves=self.leaves, address=self.address, learn=lambda mark, item: memory.items.put((here, mark), item)
+            )
+        return TreeWriter(
+            leaves=self.leaves,
+            address=self.address,
+            known=lambda digest: memory.parts.get((here, digest)) is not None,
+            recall=lambda mark: memory.items.get((here, mark)),
+            learn=lambda mark, item: memory.items.put((here, mark), item),
+        )
+
+    def _sound(self, parts: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+        """Give the parts that match their addresses; encrypted ones are known by what they were before, and guarded by that."""
+        if self.leaves.encrypts:
+            return parts
+        return {digest: content for digest, content in parts.items() if self.address(content) == digest}
+
+    def _whole(self, value: Any) -> bytes:
+        """Write a value in one piece."""
+        if self.leaves.encrypts:
+            return b"=" + self.leaves.write(value).content
+        return TreeWriter(leaves=self.leaves, address=self.address, inline=_WHOLE).item(value)
+
+    def _read_whole(self, item: bytes) -> Any:
+        return TreeReader(self.leaves, {}).value(item)
+
+    @contextmanager
+    def _naming(self, place: Place, channel: str, writer: TreeWriter) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            said = error.message if isinstance(error, LosslessError) else f"{type(error).__name__}: {error}"
+            raise MessageError(
+                f"thread {place.thread_id!r}, channel {channel!r}{writer.path}: the value can't be stored: {said:.500}",
+                hint="let the state hold what the saver's serializer knows",
+            ) from error
+
+
+@contextmanager
+def _naming(place: Place, what: str, reader: TreeReader | None = None) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        said = error.message if isinstance(error, LosslessError) else f"{type(error).__name__}: {error}"
+        where = f"thread {place.thread_id!r}, checkpoint {place.checkpoint_id}, {what}{reader.path if reader is not None else ''}"
+        hint = (
+            error.hint
+            if isinstance(error, LosslessError)
+            else "restore a backup, or open it with the serializer it was written with"
+        )
+        raise CorruptError(f"{where}: {said:.500}", hint=hint) from error
+
+
+def _config(place: Place, checkpoint_id: str) -> Any:
+    return {
+        "configurable": {
+            "thread_id": place.thread_id,
+            "checkpoint_ns": place.checkpoint_ns,
+            "checkpoint_id": checkpoint_id,
+        }
+    }

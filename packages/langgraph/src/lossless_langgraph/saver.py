@@ -1,0 +1,337 @@
+"""A checkpointer that stores each message, each file, each value once, however many checkpoints hold it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from lossless import Engine
+from lossless.checkpoints import CheckpointStore, Gathered, Outline, Place
+from lossless.errors import ConfigError, LosslessError, StoreBusyError
+from lossless.sharing import shared_engine
+from lossless.store.keys import checked_name
+from lossless.twins import async_twin
+from lossless_langgraph.coding import Coding, Memory
+from lossless_langgraph.filters import matches
+from lossless_langgraph.leaves import leaves_for
+from lossless_langgraph.removing import newest_of_each, thinned
+
+__all__ = ["LosslessSaver"]
+
+T = TypeVar("T")
+
+_ATTEMPTS = 4
+_LONGEST_VERSION = 10**16
+
+
+class LosslessSaver(BaseCheckpointSaver[str]):
+    """Keeps the checkpoints of graphs in an engine's database, for sync and async graphs alike, from any event loop and thread.
+
+    Elements of lists, values of dicts and what is sent to nodes are stored once for all checkpoints of a thread, its pending
+    writes, sub-graphs and copies.
+
+    Args:
+        engine_or_url: an engine, or the URL of its database; engines of the same URL are shared.
+        serde: what writes values that are neither plain nor messages; with any but LangGraph's own, all values.
+        capture: channels whose messages are also messages of the core's threads. Not there yet: only ``()`` is known.
+
+    Raises:
+        ConfigError: ``capture`` names channels.
+        StoreOpenError: the database can't be opened.
+    """
+
+    def __init__(
+        self, engine_or_url: Engine | str, *, serde: SerializerProtocol | None = None, capture: Collection[str] = ()
+    ) -> None:
+        super().__init__(serde=serde)
+        if capture:
+            raise ConfigError("channels can't be captured yet", hint="leave capture out; append messages to a thread yourself")
+        self.engine = engine_or_url if isinstance(engine_or_url, Engine) else shared_engine(_url(engine_or_url))
+        self._store = CheckpointStore(self.engine.database, self.engine.secrets, self.engine.namespace)
+        self._memory = Memory()
+
+    @classmethod
+    def from_conn_string(cls, conn_string: str, *, serde: SerializerProtocol | None = None) -> _Connection:
+        """Give a saver on an engine of its own, for ``with`` and ``async with``; leaving closes it.
+
+        Args:
+            conn_string: a URL, the path of an SQLite database, or ``:memory:``.
+            serde: as for the saver.
+        """
+        return _Connection(lambda: cls(Engine(_url(conn_string)), serde=serde))
+
+    def setup(self) -> None:
+        """Do nothing: opening the engine has made the tables. It is there for code that calls it."""
+
+    # Reading
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Give a checkpoint, or without ``checkpoint_id`` the newest; None if there is none.
+
+        Raises:
+            CorruptError: a value can't be read; the error names thread, channel and path.
+        """
+        thread_id, checkpoint_ns, checkpoint_id = _where(config)
+        stored = self._store.get(thread_id, checkpoint_ns, checkpoint_id)
+        return None if stored is None else self._coding().read(stored)
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Give checkpoints, the newest first. Between two of them nothing is locked; values are loaded one checkpoint at a time.
+
+        Args:
+            config: whose; without ``checkpoint_ns`` those of sub-graphs too, None: of all threads.
+            filter: metadata that is equal; of dicts and lists, that has at least what is named.
+            before: only those older than this one.
+            limit: how many at the most.
+        """
+        coding, left = self._coding(), limit
+        for outline in self._outlines(config, before):
+            if left is not None and left <= 0:
+                return
+            if filter and not matches(coding.facts(outline), filter):
+                continue
+            place = outline.place
+            stored = self._store.get(place.thread_id, place.checkpoint_ns, place.checkpoint_id)
+            if stored is not None:  # else somebody has removed it meanwhile
+                left = None if left is None else left - 1
+                yield coding.read(stored)
+
+    # Writing
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint; the one that ``config`` names is its parent.
+
+        Raises:
+            MessageError: a value can't be written; the error names thread, channel and path.
+        """
+        thread_id, checkpoint_ns, parent = _where(config)
+        place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint["id"])
+        facts = get_checkpoint_metadata(config, metadata)
+        run = facts.get("run_id")
+        coding = self._coding()
+        marked = None if run is None else coding.address(_run(run))
+
+        def attempt(pool: int | None, afresh: bool) -> Gathered | None:
+            inherited = self._inherited(coding, place, parent, checkpoint, new_versions)
+            draft, gathered = coding.draft(place, parent, marked, checkpoint, facts, new_versions, inherited, pool, afresh=afresh)
+            return gathered if self._store.put(draft, gathered) else None
+
+        self._until_stored(coding, thread_id, attempt)
+        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": checkpoint_ns, "checkpoint_id": checkpoint["id"]}}
+
+    def put_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = "") -> None:
+        """Store what a task wrote after the checkpoint that ``config`` names, which need not be stored yet.
+
+        Raises:
+            MessageError: a value can't be written; the error names thread, channel and path.
+        """
+        thread_id, checkpoint_ns, checkpoint_id = _where(config)
+        if checkpoint_id is None:
+            raise ConfigError("writes belong to a checkpoint", hint='give config["configurable"]["checkpoint_id"]')
+        place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
+        coding, replace = self._coding(), all(channel in WRITES_IDX_MAP for channel, _value in writes)
+
+        def attempt(pool: int | None, afresh: bool) -> Gathered | None:
+            drafts, gathered = coding.draft_writes(place, writes, pool, afresh=afresh)
+            stored = self._store.put_writes(place, task_id, task_path, drafts, gathered, replace=replace)
+            return gathered if stored else None
+
+        if writes:
+            self._until_stored(coding, thread_id, attempt)
+
+    # Removing and copying
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Remove all checkpoints and writes of a thread, and the content that no copy of it has."""
+        self._store.delete_thread(_name(thread_id))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Remove the checkpoints whose metadata names one of these runs; what state of others is made of stays, hidden."""
+        coding = self._coding()
+        runs = {coding.address(_run(run_id)) for run_id in run_ids}
+        threads = sorted({thread_id for run in runs for thread_id in self._store.threads_of_run(run)})
+        for thread_id in threads:
+            self._thin(
+                coding, thread_id, lambda outlines: {one.place for one in outlines if one.run not in runs and not one.hidden}
+            )
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Remove checkpoints.
+
+        Args:
+            thread_ids: of these threads.
+            strategy: ``keep_latest``: all but the newest of each namespace; what its state is made of stays, hidden. ``delete``:
+                all.
+
+        Raises:
+            ConfigError: the strategy is not known.
+        """
+        if strategy not in ("keep_latest", "delete"):
+            raise ConfigError(f"the strategy {strategy!r} is not known", hint="use 'keep_latest' or 'delete'")
+        for thread_id in thread_ids:
+            if strategy == "delete":
+                self.delete_thread(thread_id)
+            else:
+                self._thin(self._coding(), _name(thread_id), newest_of_each)
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints and writes of a thread; their content is shared.
+
+        Raises:
+            ExistsError: the target has checkpoints.
+        """
+        self._store.copy_thread(_name(source_thread_id), _name(target_thread_id))
+
+    def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
+        """Give the next version of a channel; two branches never give the same."""
+        number = 0 if current is None else int(str(current).partition(".")[0])
+        return f"{number + 1:032d}.{random.randrange(_LONGEST_VERSION):016d}"  # noqa: S311 - not for secrets
+
+    # The same, async
+
+    aget_tuple = async_twin(get_tuple)  # type: ignore[arg-type]
+    aput = async_twin(put)  # type: ignore[arg-type]
+    aput_writes = async_twin(put_writes)  # type: ignore[arg-type]
+    adelete_thread = async_twin(delete_thread)  # type: ignore[arg-type]
+    adelete_for_runs = async_twin(delete_for_runs)  # type: ignore[arg-type]
+    aprune = async_twin(prune)  # type: ignore[arg-type]
+    acopy_thread = async_twin(copy_thread)  # type: ignore[arg-type]
+    asetup = async_twin(setup)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Give checkpoints as :meth:`list` does."""
+        found = self.list(config, filter=filter, before=before, limit=limit)
+        while (one := await self._anext(found)) is not None:
+            yield one
+
+    def _next(self, found: Iterator[CheckpointTuple]) -> CheckpointTuple | None:
+        return next(found, None)
+
+    _anext = async_twin(_next)
+
+    def _coding(self) -> Coding:
+        return Coding(leaves=leaves_for(self.serde), address=self._store.addresses(), memory=self._memory)
+
+    def _outlines(self, config: RunnableConfig | None, before: RunnableConfig | None) -> Iterator[Outline]:
+        older = None if before is None else before.get("configurable", {}).get("checkpoint_id")
+        if config is None:
+            return self._store.outlines(before=older)
+        thread_id, _ns, checkpoint_id = _where(config)
+        return self._store.outlines(thread_id, config["configurable"].get("checkpoint_ns"), checkpoint_id, older)
+
+    def _inherited(
+        self, coding: Coding, place: Place, parent: str | None, checkpoint: Checkpoint, changed: ChannelVersions
+    ) -> dict[str, tuple[Any, bytes]]:
+        """Give the channels of the checkpoint before, if any of them stands unchanged."""
+        if parent is None or all(name in changed for name in checkpoint["channel_versions"]):
+            return {}
+        before = self._store.outline(Place(thread_id=place.thread_id, checkpoint_ns=place.checkpoint_ns, checkpoint_id=parent))
+        return {} if before is None else coding.channels(before)
+
+    def _until_stored(self, coding: Coding, thread_id: str, attempt: Callable[[int | None, bool], Gathered | None]) -> None:
+        """Store, afresh if something that was relied on is not there."""
+        pool = self._memory.pools.get(thread_id)
+        for number in range(_ATTEMPTS):
+            if pool is None or number:
+                pool = self._store.pool_of(thread_id)
+                if pool is not None:
+                    self._memory.pools.put(thread_id, pool)
+            gathered = attempt(pool, number > 0)
+            if gathered is not None:
+                coding.remember(gathered)
+                return
+        raise StoreBusyError(f"the checkpoints of {thread_id!r} are removed by somebody else again and again")
+
+    def _thin(self, coding: Coding, thread_id: str, kept: Callable[[Sequence[Outline]], set[Place]]) -> None:
+        self._store.thin(thread_id, lambda outlines: thinned(outlines, kept(outlines), coding.reasons))
+
+
+class _Connection(AbstractContextManager[LosslessSaver], AbstractAsyncContextManager[LosslessSaver]):
+    """Opens a saver, and closes its engine; ``with`` and ``async with``."""
+
+    def __init__(self, open: Callable[[], LosslessSaver]) -> None:
+        self._open = open
+        self._saver: LosslessSaver | None = None
+
+    def __enter__(self) -> LosslessSaver:
+        self._saver = self._open()
+        return self._saver
+
+    def __exit__(self, *_error: object) -> None:
+        if self._saver is not None:
+            self._saver.engine.close()
+
+    _aopen = async_twin(__enter__)
+    _aclose = async_twin(__exit__)
+
+    async def __aenter__(self) -> LosslessSaver:
+        return await self._aopen()
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._aclose(*error)
+
+
+def _url(text: str) -> str:
+    """Give the URL of a database that is named by URL, path or ``:memory:``."""
+    if not isinstance(text, str):
+        raise ConfigError(f"a {type(text).__name__} is neither an engine nor a URL", hint="give an Engine, a URL or a path")
+    if text == ":memory:":
+        return "sqlite://"
+    return text if "://" in text else f"sqlite:///{text}"
+
+
+def _where(config: RunnableConfig) -> tuple[str, str, str | None]:
+    """Give thread, namespace and checkpoint of a config.
+
+    Raises:
+        ConfigError: it names no thread.
+    """
+    configurable = config.get("configurable", {})
+    if configurable.get("thread_id") is None:
+        raise ConfigError("the config names no thread", hint='give config={"configurable": {"thread_id": "…"}}')
+    return _name(configurable["thread_id"]), configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id")
+
+
+def _name(thread_id: object) -> str:
+    try:
+        return checked_name(str(thread_id), "a thread id")
+    except LosslessError as error:
+        raise ConfigError(error.message, hint=error.hint) from None
+
+
+def _run(run_id: object) -> bytes:
+    return b"run\0" + str(run_id).encode("utf-8", "surrogatepass")

@@ -1,0 +1,216 @@
+"""Graphs run the same on our saver as on LangGraph's in-memory one, which is the oracle."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from collections.abc import Callable
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import Command, Send, interrupt
+
+from lossless_langgraph import LosslessSaver
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+def shape(state: Any) -> Any:
+    """Give what is comparable of a state: all but times and random ids."""
+    return {
+        "values": state.values,
+        "next": state.next,
+        "step": state.metadata["step"],
+        "source": state.metadata["source"],
+        "interrupts": [(one.value) for one in state.interrupts],
+        "tasks": [(one.name, one.error, [i.value for i in one.interrupts], one.result) for one in state.tasks],
+    }
+
+
+def history(app: Any, config: Any = CONFIG) -> list[Any]:
+    return [shape(state) for state in app.get_state_history(config)]
+
+
+def same_on_both(saver: LosslessSaver, run: Callable[[Any], Any]) -> None:
+    oracle = run(InMemorySaver())
+    assert oracle
+    assert run(saver) == oracle
+
+
+def chat(saver: Any) -> Any:
+    def answer(state: Any) -> Any:
+        number = len(state["messages"])
+        return {
+            "messages": [
+                AIMessage(f"answer {number}", id=f"a{number}", tool_calls=[{"name": "t", "args": {"n": number}, "id": "c"}])
+            ]
+        }
+
+    def tool(state: Any) -> Any:
+        return {"messages": [ToolMessage("found", tool_call_id="c", id=f"t{len(state['messages'])}")]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("answer", answer)
+    graph.add_node("tool", tool)
+    graph.add_edge(START, "answer")
+    graph.add_edge("answer", "tool")
+    graph.add_edge("tool", END)
+    return graph.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_chat_of_many_turns(saver: LosslessSaver, durability: Any) -> None:
+    def run(checkpointer: Any) -> Any:
+        app = chat(checkpointer)
+        outputs = [
+            app.invoke({"messages": [HumanMessage(f"turn {n}", id=f"h{n}")]}, CONFIG, durability=durability) for n in range(30)
+        ]
+        return outputs[-1], history(app)
+
+    same_on_both(saver, run)
+
+
+def test_removed_and_replaced_messages_are_gone_now_and_there_before(saver: LosslessSaver) -> None:
+    def run(checkpointer: Any) -> Any:
+        app = chat(checkpointer)
+        app.invoke({"messages": [HumanMessage("one", id="h1")]}, CONFIG)
+        app.update_state(CONFIG, {"messages": [RemoveMessage(id="h1"), AIMessage("changed", id="a1")]})
+        return history(app)
+
+    same_on_both(saver, run)
+
+
+def test_a_fork_and_what_it_was_forked_from_go_on_apart(saver: LosslessSaver) -> None:
+    def run(checkpointer: Any) -> Any:
+        app = chat(checkpointer)
+        for n in range(3):
+            app.invoke({"messages": [HumanMessage(f"turn {n}", id=f"h{n}")]}, CONFIG)
+        past = list(app.get_state_history(CONFIG))[5]
+        fork = app.update_state(past.config, {"messages": [HumanMessage("another way", id="f")]})
+        app.invoke(None, fork)
+        return history(app), [shape(app.get_state(past.config))]
+
+    same_on_both(saver, run)
+
+
+def test_an_interrupt_waits_for_its_answer(saver: LosslessSaver) -> None:
+    class State(TypedDict):
+        log: Annotated[list[str], operator.add]
+
+    def ask(state: State) -> Any:
+        return {"log": [interrupt({"question": "sure?"}), interrupt("really?")]}
+
+    def run(checkpointer: Any) -> Any:
+        graph = StateGraph(State)
+        graph.add_node("ask", ask)
+        graph.add_edge(START, "ask")
+        app = graph.compile(checkpointer=checkpointer)
+        app.invoke({"log": ["begin"]}, CONFIG)
+        waiting = shape(app.get_state(CONFIG))
+        app.invoke(Command(resume="yes"), CONFIG)
+        again = shape(app.get_state(CONFIG))
+        return waiting, again, app.invoke(Command(resume="yes!"), CONFIG), history(app)
+
+    same_on_both(saver, run)
+
+
+def test_tasks_that_are_sent_keep_their_order_and_what_succeeded_is_not_run_again(saver: LosslessSaver) -> None:
+    class State(TypedDict):
+        found: Annotated[list[Any], operator.add]
+
+    def run(checkpointer: Any) -> Any:
+        runs: list[int] = []
+
+        def work(state: Any) -> Any:
+            runs.append(state["n"])
+            if state["n"] == 2 and runs.count(2) == 1:
+                raise ValueError("not yet")
+            return {"found": [state]}
+
+        graph = StateGraph(State)
+        graph.add_node("work", work)
+        graph.add_conditional_edges(START, lambda _state: [Send("work", {"n": n, "text": "shared " * 50}) for n in range(5)])
+        app = graph.compile(checkpointer=checkpointer)
+        with pytest.raises(ValueError, match="not yet"):
+            app.invoke({"found": []}, CONFIG)
+        return app.invoke(None, CONFIG), runs.count(2), history(app)[0]
+
+    same_on_both(saver, run)
+
+
+@pytest.mark.parametrize("kept", [None, True])
+def test_sub_graphs_keep_states_of_their_own(saver: LosslessSaver, kept: bool | None) -> None:
+    class State(TypedDict):
+        log: Annotated[list[str], operator.add]
+
+    def run(checkpointer: Any) -> Any:
+        inner = StateGraph(State)
+        inner.add_node("ask", lambda state: {"log": [interrupt("inner")]})
+        inner.add_edge(START, "ask")
+        outer = StateGraph(State)
+        outer.add_node("inner", inner.compile(checkpointer=kept))
+        outer.add_edge(START, "inner")
+        app = outer.compile(checkpointer=checkpointer)
+        app.invoke({"log": ["one"]}, CONFIG)
+        deep = app.get_state(CONFIG, subgraphs=True).tasks[0].state
+        namespaces = {found.config["configurable"]["checkpoint_ns"].partition(":")[0] for found in checkpointer.list(CONFIG)}
+        return shape(deep), namespaces, app.invoke(Command(resume="two"), CONFIG), history(app)
+
+    same_on_both(saver, run)
+
+
+def test_the_functional_api_remembers_what_it_returned(saver: LosslessSaver) -> None:
+    def run(checkpointer: Any) -> Any:
+        @task
+        def double(number: int) -> int:
+            return number * 2
+
+        @entrypoint(checkpointer=checkpointer)
+        def work(number: int, *, previous: Any = None) -> Any:
+            return {"sum": double(number).result() + (previous or {"sum": 0})["sum"]}
+
+        return [work.invoke(number, CONFIG) for number in range(5)], [
+            shape(one)["values"] for one in work.get_state_history(CONFIG)
+        ]
+
+    same_on_both(saver, run)
+
+
+def test_an_async_graph_runs_in_several_event_loops(saver: LosslessSaver) -> None:
+    def run(checkpointer: Any) -> Any:
+        app = chat(checkpointer)
+
+        async def turn(number: int) -> Any:
+            given = {"messages": [HumanMessage(f"turn {number}", id=f"h{number}")]}
+            return [one async for one in app.astream(given, CONFIG, stream_mode="values")]
+
+        streamed = [asyncio.run(turn(number)) for number in range(3)]
+
+        async def states() -> Any:
+            return [shape(one) async for one in app.aget_state_history(CONFIG, limit=4)]
+
+        return streamed, asyncio.run(states()), history(app)
+
+    same_on_both(saver, run)
+
+
+def test_a_message_that_is_changed_in_place_is_stored_as_it_is_then(saver: LosslessSaver) -> None:
+    def run(checkpointer: Any) -> Any:
+        kept = HumanMessage("before " * 40, id="h")
+
+        def change(state: Any) -> Any:
+            state["messages"][0].content = "after " * 40
+            return {"messages": [state["messages"][0]]}
+
+        graph = StateGraph(MessagesState)
+        graph.add_node("change", change)
+        graph.add_edge(START, "change")
+        app = graph.compile(checkpointer=checkpointer)
+        app.invoke({"messages": [kept]}, CONFIG)
+        return app.get_state(CONFIG).values
+
+    same_on_both(saver, run)

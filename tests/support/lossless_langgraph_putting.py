@@ -1,0 +1,38 @@
+"""Putting checkpoints by hand, and for ever in a process that is to be killed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.checkpoint.base import empty_checkpoint
+
+from lossless import Engine
+from lossless_langgraph import LosslessSaver
+
+__all__ = ["config", "put", "put_for_ever"]
+
+
+def config(thread: Any = "t", **more: Any) -> Any:
+    """Give the config of a thread's root graph."""
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": "", **more}}
+
+
+def put(saver: LosslessSaver, values: dict[str, Any], parent: Any = None, *, version: Any = None, **metadata: Any) -> Any:
+    """Put a checkpoint in which all channels are new, and give its config."""
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = values
+    versions = {name: version or saver.get_next_version(None, None) for name in values}
+    checkpoint["channel_versions"] = versions
+    return saver.put(parent or config(), checkpoint, metadata, versions)  # type: ignore[arg-type]
+
+
+def put_for_ever(url: str, ready: Any) -> None:
+    """Put one checkpoint after another, each with two writes; say so once there are some."""
+    with Engine(url, load_plugins=False) as engine:
+        saver, where, n = LosslessSaver(engine), config(), 0
+        while True:
+            where = put(saver, {"log": [f"{one} " + "x" * 90 for one in range(n % 100)], "n": n}, where)
+            saver.put_writes(where, [("log", n), ("n", "y" * 90)], "task")
+            n += 1
+            if n == 20:
+                ready.set()
