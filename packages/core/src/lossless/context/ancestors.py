@@ -14,8 +14,9 @@ from lossless.context.pieces import Scene
 from lossless.dag.opening import ref_to
 from lossless.dag.segments import Raw, SummaryRef, Tail
 from lossless.dag.splice import Source, Splice
-from lossless.dag.summaries import directly_over, load_summaries, messages_under, parents_of, sources_of
+from lossless.dag.summaries import Summary, directly_over, load_summaries, messages_under, parents_of, sources_of
 from lossless.dag.view import View
+from lossless.errors import CorruptError
 from lossless.store.read import facts_of
 
 __all__ = ["with_ancestors"]
@@ -49,13 +50,22 @@ def _covering(scene: Scene, kept: int) -> Iterator[View]:
             above = parents_of(scene.connection, scene.key, segment.id)
         else:
             continue
-        for id, summary in load_summaries(scene.connection, scene.key, list(above)).items():
-            if not summary.degraded:
+        for id in above:
+            summary = _loaded(scene, id)
+            if summary is not None and not summary.degraded:
                 candidates.append((summary.depth, number, id))
     for _depth, _number, id in sorted(set(candidates)):
         view = _spliced(scene, id)
         if view is not None and kept not in messages_under(scene.connection, scene.key, id):
             yield view
+
+
+def _loaded(scene: Scene, id: str) -> Summary | None:
+    """Load a summary; a damaged one stands in for nothing."""
+    try:
+        return load_summaries(scene.connection, scene.key, [id])[id]
+    except CorruptError:
+        return None
 
 
 def _spliced(scene: Scene, id: str) -> View | None:
