@@ -90,13 +90,11 @@ class Coding:
             MessageError: a value can't be written.
         """
         writer, values = self._writer(pool, afresh), checkpoint["channel_values"]
-        relied: set[bytes] = set()
         found: list[bytes] = []
         for name, version in checkpoint["channel_versions"].items():
             before = inherited.get(name)
             if name not in changed and before is not None and before[0] == version and not (afresh and name in values):
                 item = before[1]
-                relied.update(refers_to(item))
             elif name in values:
                 with self._naming(place, name, writer):
                     item = writer.item(values[name])
@@ -112,7 +110,7 @@ class Coding:
             channels=joined(found),
             facts=self._whole(dict(facts)),
         )
-        return draft, Gathered(pool=pool, parts=writer.parts, relied=frozenset(writer.relied | relied))
+        return draft, _gathered(pool, writer, found[2::3])
 
     def draft_writes(
         self, place: Place, writes: Sequence[tuple[str, Any]], pool: int | None, *, afresh: bool
@@ -127,7 +125,7 @@ class Coding:
             with self._naming(place, channel, writer):
                 item = writer.item(value)
             drafts.append(WriteDraft(idx=WRITES_IDX_MAP.get(channel, position), channel=self._whole(channel), value=item))
-        return drafts, Gathered(pool=pool, parts=writer.parts, relied=frozenset(writer.relied))
+        return drafts, _gathered(pool, writer, [one.value for one in drafts])
 
     def remember(self, gathered: Gathered) -> None:
         """Remember that parts are stored."""
@@ -227,6 +225,12 @@ class Coding:
                 f"thread {place.thread_id!r}, channel {channel!r}{writer.path}: the value can't be stored: {said:.500}",
                 hint="let the state hold what the saver's serializer knows",
             ) from error
+
+
+def _gathered(pool: int | None, writer: TreeWriter, items: Sequence[bytes]) -> Gathered:
+    """Give what a writer gathered. What is relied on is what new parts refer to: all that a stored part refers to is stored."""
+    referred = {digest for content in (*writer.parts.values(), *items) for digest in refers_to(content)}
+    return Gathered(pool=pool, parts=writer.parts, relied=frozenset(referred - writer.parts.keys()))
 
 
 @contextmanager

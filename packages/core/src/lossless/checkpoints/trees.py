@@ -70,7 +70,6 @@ class TreeWriter:
         recall: gives the item that was written for a fingerprint before.
         learn: remembers the item of a fingerprint.
         parts: gathered, by address: their content.
-        relied: addresses of parts that were not gathered because they are known.
     """
 
     leaves: Leaves
@@ -80,7 +79,6 @@ class TreeWriter:
     recall: Callable[[bytes], bytes | None] = lambda _fingerprint: None
     learn: Callable[[bytes, bytes], None] = lambda _fingerprint, _item: None
     parts: dict[bytes, bytes] = field(default_factory=dict)
-    relied: set[bytes] = field(default_factory=set)
     _path: list[object] = field(default_factory=list)
 
     @property
@@ -103,7 +101,6 @@ class TreeWriter:
         if fingerprint is not None:
             item = self.recall(fingerprint)
             if item is not None:
-                self._rely(item)
                 return Twig(content=item, identity=item)
         twig = self._composite(value) or _marked(_LEAF, self.leaves.write(value))
         sealed = self._sealed(twig)
@@ -111,22 +108,14 @@ class TreeWriter:
             self.learn(fingerprint, sealed.content)
         return sealed
 
-    def _rely(self, item: bytes) -> None:
-        digest = item[1:]
-        if digest not in self.parts:
-            self.relied.add(digest)
-
     def _sealed(self, twig: Twig) -> Twig:
         """Give the item of some content: the content itself, or the address of a part."""
         if len(twig.content) <= self.inline:
             return twig
         digest = self.address(twig.identity)
         item = _ADDRESS + digest
-        if digest not in self.parts:
-            if self.known(digest):
-                self.relied.add(digest)
-            else:
-                self.parts[digest] = twig.content
+        if digest not in self.parts and not self.known(digest):
+            self.parts[digest] = twig.content
         return Twig(content=item, identity=item)
 
     def _vector(self, kind: bytes, values: Sequence[Any]) -> Twig:
