@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 
 import lossless.store.schema as schema
+from lossless import Engine
 from lossless.errors import LosslessError, SchemaError
-from lossless_children import children, open_as_newer, opened
+from lossless_children import children, message, open_as_newer, opened
 
 CHILDREN = children()
 SHIPPED = schema.MIGRATIONS
@@ -137,3 +139,59 @@ def test_a_version_that_is_older_than_the_database_leaves_it_alone(older_url: st
     assert "0002" in caught.value.message
     assert "pgrade" in caught.value.hint
     assert rows(older_url) == ["made"]
+
+
+def test_an_engine_that_is_open_while_another_version_migrates_says_so_and_writes_nothing_more(
+    older_url: str, as_newer: Callable[..., Path]
+) -> None:
+    with opened(older_url, window=2_000, background=False) as old:
+        old.thread("t").context()
+        as_newer()
+        with opened(older_url) as new:
+            new.thread("t").append({"role": "user", "content": "by the newer"})
+        uses: tuple[Callable[[], object], ...] = (
+            lambda: old.thread("t").messages(),
+            lambda: old.thread("t").context(),
+            lambda: old.thread("t").grep("said"),
+            lambda: old.thread("t").append({"role": "user", "content": "by the older"}),
+            lambda: old.thread("t").compact(force=True),
+            lambda: old.thread("another").append({"role": "user", "content": "by the older"}),
+        )
+        for use in uses:
+            with pytest.raises(SchemaError, match="0001 to 0002") as caught:
+                use()
+            assert "pgrade" in caught.value.hint
+    with opened(older_url) as new:
+        assert new.verify().ok
+        assert [found.text for found in new.thread("t").messages()][20:] == ["by the newer"]
+        assert [thread.id for thread in new.threads()] == ["t"]
+
+
+def test_a_writer_of_the_older_version_is_stopped_between_two_writes(older_url: str, as_newer: Callable[..., Path]) -> None:
+    acknowledged: list[str] = []
+    ended: list[LosslessError] = []
+    begun = threading.Event()
+
+    def go_on(old: Engine) -> None:
+        for number in range(100_000):
+            try:
+                acknowledged.extend(ref.id for ref in old.thread("t").append(message("old", number)))
+            except LosslessError as error:
+                ended.append(error)
+                return
+            if number == 5:
+                begun.set()
+
+    with opened(older_url) as old:
+        writer = threading.Thread(target=go_on, args=(old,))
+        writer.start()
+        assert begun.wait(30)
+        as_newer(pause=0.2)
+        with opened(older_url) as new:
+            before = len(new.thread("t").messages())
+            writer.join(60)
+            assert not writer.is_alive()
+            assert [type(error) for error in ended] == [SchemaError]
+            assert [found.id for found in new.thread("t").messages()][20:] == acknowledged
+            assert len(acknowledged) + 20 == before, "nothing of the older version came after the migration"
+            assert new.verify().ok

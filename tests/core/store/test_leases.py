@@ -54,6 +54,23 @@ def test_a_lease_has_one_holder_until_it_ends_or_is_given_back(kind: str, postgr
             made.__exit__(None, None, None)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_lease_does_not_last_for_ever_because_the_clock_went_back(kind: str, postgres: Server) -> None:
+    day = 24 * 3600 * 1_000_000
+    database, made = database_of(kind, postgres)
+    try:
+        assert take(database, OTHER_MACHINE, now=day + 10_000_000)
+        assert not take(database, "elsewhere.example/2/0", now=day), "a clock of another machine may be behind by this much"
+        assert not take(database, "elsewhere.example/2/0", now=day + 19_000_000)
+        assert take(database, "elsewhere.example/2/0", now=0), "no lease lasts for a day"
+        assert not take(database, OTHER_MACHINE, now=0)
+        assert take(database, OTHER_MACHINE, now=10_000_000)
+    finally:
+        database.close()
+        if made is not None:
+            made.__exit__(None, None, None)  # type: ignore[attr-defined]
+
+
 def test_the_lease_of_a_process_of_this_machine_that_is_gone_is_taken_over_at_once() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()

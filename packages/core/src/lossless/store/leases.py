@@ -31,7 +31,9 @@ def holder_name() -> str:
 def take_lease(connection: Connection, key: ThreadKey, work: str, holder: str, now: int, seconds: float) -> bool:
     """Take a lease, or hold it longer; give whether it is the holder's now.
 
-    It is taken from somebody else when it has ended, or when its holder was a process of this machine that is gone.
+    It is taken from somebody else when it has ended, when its holder was a process of this machine that is gone, or when it would
+    last more than twice as long as a lease does: then the clock went back meanwhile. (Clocks of several machines may differ by as
+    much as a lease lasts.)
 
     Args:
         connection: a connection in a write transaction.
@@ -47,7 +49,10 @@ def take_lease(connection: Connection, key: ThreadKey, work: str, holder: str, n
         return True
     place = (_LEASE.c.namespace == key.namespace, _LEASE.c.thread_id == key.thread_id, _LEASE.c.work == work)
     found = connection.execute(select(_LEASE.c.holder, _LEASE.c.until).where(*place)).one_or_none()
-    if found is None or not (found.holder == holder or found.until <= now or _is_gone(found.holder)):
+    if found is None:
+        return False
+    lasts = now < found.until <= until + (until - now)
+    if lasts and found.holder != holder and not _is_gone(found.holder):
         return False
     taken = connection.execute(
         update(_LEASE)

@@ -31,8 +31,9 @@ from lossless.errors import ClosedError, StoreBusyError, StoreError, StoreOpenEr
 from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.postgres_errors import is_conflict, is_dropped, translate
+from lossless.store.postgres_settings import connection_settings
 from lossless.store.purging import purge_postgres
-from lossless.store.schema import current_revision, prepare_schema
+from lossless.store.schema import VERSION_TABLE, current_revision, newest_revision, prepare_schema, refuse_revision
 from lossless.store.vault import VAULT, Vault
 
 __all__ = ["PostgresDatabase", "open_postgres"]
@@ -41,15 +42,15 @@ T = TypeVar("T")
 
 RECONNECT_SECONDS = 15.0
 """How long a read or a write waits for a server that went away, before it gives up."""
-STATEMENT_SECONDS = 120
-"""How long one statement may take, unless the database, the role or the URL says otherwise."""
 MOST_CONFLICTS = 12
 """How often a write begins again because another one was in its way."""
 _POOLED, _MOST = 8, 40
 _STALE_MILLISECONDS = 7 * 24 * 3600 * 1000
 _BEGIN, _WRITER, _MADE_AT = "lossless_begin", "lossless_writer", "lossless_made_at"
+_FOUND = "lossless_schema_found"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _MIGRATE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_ASKING = f"; SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant
 
 
 def open_postgres(url: URL, *, durability: Durability, create: bool, vault: Vault) -> PostgresDatabase:
@@ -108,6 +109,7 @@ class PostgresDatabase(Database):
         self.vault = vault
         self._durability = durability
         self._lost_at = 0.0
+        self._revision = newest_revision()
         self._engine = self._make_engine()
         self._abandoned: list[Engine] = []
         self.gate = ForkGate(self._after_fork)
@@ -148,7 +150,7 @@ class PostgresDatabase(Database):
         self._check_open()
         begun = False
         try:
-            with self.gate.inside(), self._patient_transaction(_READ) as connection:
+            with self.gate.inside(), self._patient_transaction(_READ + _ASKING) as connection:
                 begun = True
                 yield self._announced(connection)
         except (psycopg.Error, DBAPIError, PoolTimeout) as error:
@@ -210,8 +212,9 @@ class PostgresDatabase(Database):
         with self._engine.connect() as connection:
             attempt.writer = connection.info.setdefault(_WRITER, uuid.uuid4().hex)
             self._writers.add(attempt.writer)
-            begin = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_naming(attempt.writer, attempt.name)}"
+            begin = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_naming(attempt.writer, attempt.name)}{_ASKING}"
             with self._begun(connection, begin):
+                self._check_schema(connection)
                 attempt.result = job(connection)
                 attempt.committing = True
                 connection.commit()
@@ -255,6 +258,7 @@ class PostgresDatabase(Database):
                 continue
             break
         with connection, self._minded(connection):
+            self._check_schema(connection)
             yield connection
             try:
                 connection.rollback()
@@ -312,6 +316,10 @@ class PostgresDatabase(Database):
         if self._closed:
             raise ClosedError("the engine is closed", hint="open a new one")
 
+    def _check_schema(self, connection: Connection) -> None:
+        """Refuse to go on in a transaction of a database that a newer version has migrated meanwhile."""
+        refuse_revision(connection.info.pop(_FOUND, None), self._revision)
+
     def _after_fork(self) -> None:
         """In a child, leave the parent's connections alone and open our own."""
         self._abandoned.append(self._engine)
@@ -332,7 +340,7 @@ class PostgresDatabase(Database):
             execution_options={VAULT: self.vault},
             connect_args={name: value for name, value in defaults.items() if name not in self.url.query},
         )
-        settings = _settings(self._durability)
+        settings = connection_settings(self._durability)
 
         @event.listens_for(engine, "connect")
         def _configure(driver: psycopg.Connection[Any], record: ConnectionPoolEntry) -> None:
@@ -347,7 +355,12 @@ class PostgresDatabase(Database):
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
-            _driver(connection).execute(connection.get_execution_options()[_BEGIN], prepare=False)
+            begin = connection.get_execution_options()[_BEGIN]
+            cursor = _driver(connection).execute(begin, prepare=False)
+            if begin.endswith(_ASKING):
+                while cursor.nextset():
+                    pass
+                connection.info[_FOUND] = (cursor.fetchone() or (None,))[0]
 
         return engine
 
@@ -358,21 +371,6 @@ def _naming(writer: str, name: str, *, keep: bool = False) -> str:
     return (
         f"INSERT INTO lossless_writer (id, operation, at) VALUES ('{writer}', '{name}', {at}) "  # noqa: S608
         "ON CONFLICT (id) DO UPDATE SET " + ("" if keep else "operation = excluded.operation, ") + "at = excluded.at"
-    )
-
-
-def _settings(durability: Durability) -> str:
-    """Write the statement that sets a connection's limits and durability, where nobody else has set them."""
-    changes = [
-        ("statement_timeout", f"{STATEMENT_SECONDS}s", "= '0'"),
-        ("lock_timeout", f"{BUSY_TIMEOUT_SECONDS}s", "= '0'"),
-        ("idle_in_transaction_session_timeout", "600s", "= '0'"),
-        # Any setting but "off" is a promise about the disk.
-        ("synchronous_commit", "on", "= 'off'") if durability == "full" else ("synchronous_commit", "off", "<> 'off'"),
-    ]
-    return ";".join(
-        f"SELECT set_config('{name}', '{value}', false) WHERE current_setting('{name}') {unless}"
-        for name, value, unless in changes
     )
 
 

@@ -7,10 +7,18 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect
 
-from lossless.errors import SchemaError
+from lossless.errors import SchemaError, StoreOpenError
 from lossless.store.planning import describe_tables
 
-__all__ = ["HEAD_REVISION", "VERSION_TABLE", "current_revision", "prepare_schema"]
+__all__ = [
+    "HEAD_REVISION",
+    "VERSION_TABLE",
+    "current_revision",
+    "known_revision",
+    "newest_revision",
+    "prepare_schema",
+    "refuse_revision",
+]
 
 VERSION_TABLE = "lossless_schema_version"
 HEAD_REVISION = "0001"
@@ -24,6 +32,44 @@ _MIGRATION_LOCK = 0x6C6F73736C657373  # "lossless"
 def current_revision(connection: Connection) -> str | None:
     """Give the newest schema's revision if the database has it, so that nothing has to be written; else None."""
     return HEAD_REVISION if _current_revision(connection) == HEAD_REVISION else None
+
+
+def newest_revision() -> str:
+    """Give the revision that a database has once this version has opened it."""
+    return HEAD_REVISION
+
+
+def known_revision(connection: Connection) -> str:
+    """Give the schema's revision of a database that can only be read, and so has to be up to date.
+
+    Raises:
+        StoreOpenError: it has no tables of ours.
+        SchemaError: it was made by an older or a newer version of Lossless.
+    """
+    current = _current_revision(connection)
+    if current is None:
+        raise StoreOpenError("the database holds no Lossless tables, and can't be written", hint="check the path")
+    if current != HEAD_REVISION and current in _KNOWN_REVISIONS:
+        raise SchemaError(
+            f"the database has the older schema {current}, and can't be written",
+            hint="open it once where it can be written, or a copy of it",
+        )
+    if current != HEAD_REVISION:
+        raise _newer(current)
+    return current
+
+
+def refuse_revision(found: str | None, own: str) -> None:
+    """Refuse to go on with a database whose schema is not any more the one that it was opened with.
+
+    Raises:
+        SchemaError: another version of Lossless has migrated it meanwhile.
+    """
+    if found is not None and found != own:
+        raise SchemaError(
+            f"another version of Lossless has brought the database from schema {own} to {found} while it was open here",
+            hint="upgrade Lossless in this process, too, and open it again; nothing was written",
+        )
 
 
 _MIGRATING = threading.Lock()  # Alembic's operations go through module globals, one migration at a time
@@ -42,13 +88,20 @@ def prepare_schema(connection: Connection) -> str | None:
     if current == HEAD_REVISION:
         return current
     if current is not None and current not in _KNOWN_REVISIONS:
-        raise SchemaError(
-            f"the database has schema {current}, which this version of Lossless does not know",
-            hint="upgrade Lossless; the database was not touched",
-        )
+        raise _newer(current)
+    if connection.dialect.name == "postgresql" and current is not None:
+        # Every transaction of an engine reads this table: each is over before the migration begins, or sees that it happened.
+        connection.exec_driver_sql(f"LOCK TABLE {VERSION_TABLE} IN ACCESS EXCLUSIVE MODE")
     _upgrade(connection)
     describe_tables(connection)
     return current
+
+
+def _newer(current: str) -> SchemaError:
+    return SchemaError(
+        f"the database has schema {current}, which this version of Lossless does not know",
+        hint="upgrade Lossless; the database was not touched",
+    )
 
 
 def _current_revision(connection: Connection) -> str | None:

@@ -7,21 +7,22 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy.pool import NullPool, QueuePool, StaticPool
 
 from lossless.errors import ClosedError, StoreBusyError, StoreError, StoreOpenError
 from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.gathering import Gathering
 from lossless.store.purging import purge_sqlite
-from lossless.store.schema import VERSION_TABLE, prepare_schema
+from lossless.store.schema import VERSION_TABLE, known_revision, newest_revision, prepare_schema, refuse_revision
+from lossless.store.sqlite_errors import in_our_words, translate
+from lossless.store.sqlite_files import check_path, is_read_only, path_of, reading_address
 from lossless.store.vault import VAULT, Vault
 
 __all__ = ["SqliteDatabase", "open_sqlite"]
@@ -38,12 +39,12 @@ def open_sqlite(url: URL, *, durability: Durability, create: bool, vault: Vault)
         StoreOpenError: no such directory, no permission, not a database, or absent and not to be created.
         SchemaError: made by a newer version.
     """
-    path = _path(url)
+    path = path_of(url)
     if path is not None:
-        _check_path(path, create)
+        check_path(path, create)
     database = SqliteDatabase(url, durability, vault)
     try:
-        database.schema_before = database.write(prepare_schema)
+        database.prepare()
     except StoreError as error:
         database.close()
         if isinstance(error.__cause__, (DBAPIError, sqlite3.Error)) and not isinstance(error, (StoreOpenError, StoreBusyError)):
@@ -95,7 +96,11 @@ class SqliteDatabase(Database):
         self.url = url
         self.vault = vault
         self._durability = durability
-        self._in_memory = _path(url) is None
+        path = path_of(url)
+        self._in_memory = path is None
+        self._read_only = path if path is not None and is_read_only(path) else None
+        self._revision = newest_revision()
+        self._looked_at: int | None = None  # SQLite's own count of changes to the schema, when ours was last known to be right
         self._engine = self._make_engine()
         self._abandoned: list[object] = []
         self.gate = ForkGate(self._after_fork)
@@ -108,6 +113,15 @@ class SqliteDatabase(Database):
         self._writer: Connection | None = None
         self._closed = False
 
+    def prepare(self) -> None:
+        """Make our tables, or bring them up to date; where nothing can be written, see whether they are."""
+        if self._read_only is None:
+            self.schema_before = self.write(prepare_schema)
+        else:
+            with self.read() as connection:
+                self.schema_before = known_revision(connection)
+        self._looked_at = -1
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Give a connection that sees one unchanging state of the database."""
@@ -117,11 +131,12 @@ class SqliteDatabase(Database):
                 yield self._announced(self._write_connection())
             return
         with self.gate.inside(), self._translated(), self._engine.connect() as connection, connection.begin():
+            self._check_schema(_driver(connection))
             yield self._announced(connection)
 
     def write(self, job: Callable[[Connection], T]) -> T:
         """Run a job in a transaction that several callers may share; where one fails, each runs again by itself."""
-        self._check_open()
+        self._check_open(to_write=True)
         ticket = _Ticket(job)
         if self._in_memory:
             with self._writing:
@@ -134,7 +149,7 @@ class SqliteDatabase(Database):
 
     def purge(self, *, at_any_size: bool) -> tuple[str, ...]:
         """Write the index and the file anew and empty the log; readers of older states keep the log."""
-        self._check_open()
+        self._check_open(to_write=True)
         with self._writing, self.gate.inside(), self._translated():
             connection = self._write_connection()
             driver = _driver(connection)
@@ -150,9 +165,21 @@ class SqliteDatabase(Database):
                 self._writer = None
                 self._engine.dispose()
 
-    def _check_open(self) -> None:
+    def _check_open(self, *, to_write: bool = False) -> None:
         if self._closed:
             raise ClosedError("the engine is closed", hint="open a new one")
+        if to_write and self._read_only is not None:
+            raise translate("read-only", self.url)
+
+    def _check_schema(self, driver: sqlite3.Connection) -> None:
+        """Refuse to go on in a transaction of a database that a newer version has migrated meanwhile."""
+        if self._looked_at is None or self._in_memory:
+            return
+        count = driver.execute("PRAGMA schema_version").fetchone()[0]
+        if count != self._looked_at:
+            row = driver.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()  # noqa: S608 - a constant
+            refuse_revision(row[0] if row else None, self._revision)
+            self._looked_at = count
 
     def _after_fork(self) -> None:
         """In a child, leave the parent's connections alone (not even closing them is safe) and open our own.
@@ -232,7 +259,7 @@ class SqliteDatabase(Database):
                 self._check_open()
                 self._commit(tickets)
         except Exception as raised:
-            error = _in_our_words(raised, self.url)
+            error = in_our_words(raised, self.url)
             if len(tickets) > 1 and not isinstance(error, (ClosedError, StoreBusyError)):
                 for ticket in tickets:
                     self._run([ticket])
@@ -246,6 +273,7 @@ class SqliteDatabase(Database):
             # Beginning and committing through SQLAlchemy would cost a lone append a twentieth of its time.
             driver = _driver(connection)
             driver.execute("BEGIN IMMEDIATE")
+            self._check_schema(driver)
             for ticket in tickets:
                 ticket.result = ticket.job(connection)
             began = time.monotonic()
@@ -285,6 +313,9 @@ class SqliteDatabase(Database):
         options: dict[str, Any] = {"connect_args": arguments, "execution_options": {VAULT: self.vault}}
         if self._in_memory:
             engine = create_engine(self.url, poolclass=StaticPool, **options)
+        elif (path := self._read_only) is not None:
+            options["creator"] = lambda: sqlite3.connect(reading_address(path), uri=True, **arguments)
+            engine = create_engine(self.url, poolclass=NullPool, **options)
         else:
             engine = create_engine(self.url, poolclass=QueuePool, pool_size=8, max_overflow=-1, **options)
         synchronous = "FULL" if self._durability == "full" else "NORMAL"
@@ -292,6 +323,8 @@ class SqliteDatabase(Database):
         @event.listens_for(engine, "connect")
         def _configure(connection: sqlite3.Connection, _record: object) -> None:
             connection.isolation_level = None
+            if self._read_only is not None:
+                return
             _use_write_ahead_log(connection)
             # Triggers must fire, too, for rows that a REPLACE removes.
             safe = (f"synchronous={synchronous}", "foreign_keys=ON", "recursive_triggers=ON")
@@ -314,76 +347,10 @@ class SqliteDatabase(Database):
         try:
             yield
         except (DBAPIError, sqlite3.Error, UnicodeDecodeError) as error:
-            raise _in_our_words(error, self.url) from error
+            raise in_our_words(error, self.url) from error
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     return driver
-
-
-def _in_our_words(error: Exception, url: URL) -> Exception:
-    """Give our error for what the driver raised, which stays its cause; others stay as they are."""
-    quoted = isinstance(error, UnicodeDecodeError) and b"malformed" in error.object  # what SQLite says of a damaged schema
-    if not quoted and not isinstance(error, (DBAPIError, sqlite3.Error)):
-        return error
-    said = _translate("malformed" if quoted else str(error.orig if isinstance(error, DBAPIError) else error), url)
-    said.__cause__ = error
-    return said
-
-
-def _translate(said: str, url: URL) -> StoreError:
-    """Say in our words what the driver said."""
-    where = url.database or "the database in memory"
-    known: tuple[tuple[str, type[StoreError], str, str], ...] = (
-        ("locked", StoreBusyError, f"{where} is held by another writer", "try again, or find the process that holds it"),
-        ("not a database", StoreOpenError, f"{where} is not a SQLite database", "give another path; the file was not touched"),
-        ("unable to open", StoreOpenError, f"can't open {where}", "check the directory and its permissions"),
-        ("readonly", StoreOpenError, f"{where} can't be written", "check the permissions of the file and its directory"),
-        ("read-only", StoreOpenError, f"{where} can't be written", "check the permissions of the file and its directory"),
-        ("disk is full", StoreError, f"the disk of {where} is full", "free some space; what was stored before is safe"),
-        ("disk I/O error", StoreError, f"the disk of {where} failed", "check the disk; what was acknowledged before is safe"),
-        (
-            "malformed",
-            StoreError,
-            f"{where} is damaged",
-            "restore a backup; what can be read, `.recover` of sqlite3 gets",
-        ),
-    )
-    for words, kind, message, hint in known:
-        if words in said:
-            return kind(message, hint=hint)
-    return StoreError(f"{where}: {said}")
-
-
-def _path(url: URL) -> Path | None:
-    """Give the file of the database, or None in memory."""
-    if url.database in (None, "", ":memory:"):
-        return None
-    return Path(str(url.database))
-
-
-def _check_path(path: Path, create: bool) -> None:
-    if "\0" in str(path):
-        raise StoreOpenError("the path of the database holds a NUL", hint="give another path")
-    if path.is_dir():
-        raise StoreOpenError(f"{path} is a directory", hint="give the path of a file in it")
-    if path.exists():
-        if not create and _is_foreign(path):
-            raise StoreOpenError(f"{path} holds no Lossless database", hint="check the path; the file was not touched")
-        return
-    if not create:
-        raise StoreOpenError(f"there is no database at {path}", hint="check the path, or make it with `lossless import`")
-    if not path.parent.is_dir():
-        raise StoreOpenError(f"the directory {path.parent} does not exist", hint="create it first")
-
-
-def _is_foreign(path: Path) -> bool:
-    """Tell whether a file is somebody else's database, or an empty one: opened as ours, it would get our tables."""
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSION_TABLE,)).fetchone()
-    except (sqlite3.Error, UnicodeDecodeError):  # a damaged schema is quoted, whatever its bytes are
-        return False  # what is wrong with it is said when it is opened
-    return found is None
