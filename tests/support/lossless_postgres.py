@@ -5,11 +5,12 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,22 @@ class Server:
     def stop(self) -> None:
         """Stop the server as an administrator does; whoever is connected is thrown out."""
         self._process.stop()
+
+    def kill(self) -> None:
+        """Kill the server as a machine that loses its power does: all its processes at once, without any clean-up."""
+        parent = self._process.get_postmaster_info().process
+        processes = [parent, *parent.children(recursive=True)]
+        for each in processes:
+            with suppress(ProcessLookupError):
+                os.kill(each.pid, signal.SIGKILL)
+        for each in processes:
+            each.wait(10)
+
+    def ask_for_passwords(self, role: str) -> None:
+        """Let a role in with its password only."""
+        rules = Path(self._process.pgdata) / "pg_hba.conf"
+        rules.write_text(f"local all {role} scram-sha-256\n" + rules.read_text())
+        self.execute("SELECT pg_reload_conf()")
 
     def start(self) -> None:
         """Start it again."""

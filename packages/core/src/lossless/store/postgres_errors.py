@@ -16,10 +16,12 @@ _CONFLICTS = ("40001", "40P01")
 _GONE = ("57P01", "57P02", "57P03")  # shut down by an administrator, crashed, not yet up
 _SECRET = ("password", "sslpassword")
 
+_NO_PASSWORD = "no password supplied"  # noqa: S105 - words of an error
+
 # What opening a connection failed with is told in words only.
 _REFUSALS = (
     ("password authentication failed", "28P01"),
-    ("no password supplied", "28P01"),
+    (_NO_PASSWORD, "28P01"),
     ("no pg_hba.conf entry", "28000"),
     ("role", "28000"),
     ("too many clients", "53300"),
@@ -86,7 +88,7 @@ def _state(error: Failure | PoolTimeout) -> str | None:
     state = getattr(original, "sqlstate", None)
     if state is None and isinstance(original, psycopg.OperationalError):
         said = str(original)
-        if "FATAL" in said:
+        if "FATAL" in said or _NO_PASSWORD in said:  # what the server says, or the client before it asks the server
             return next(
                 (code for words, code in _REFUSALS if words in said and (code != "3D000" or "does not exist" in said)), None
             )
