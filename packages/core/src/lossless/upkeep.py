@@ -12,6 +12,7 @@ from lossless.integrity.report import Report
 from lossless.integrity.verification import verify_namespace
 from lossless.store.connection import Database, open_database
 from lossless.store.keys import ThreadKey
+from lossless.store.rereading import rereads
 from lossless.twins import async_twin
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Upkeep:
         def thread(self, thread_id: str) -> Thread:
             """See ``Engine``."""
 
+    @rereads
     def verify(self, thread: str | None = None) -> Report:
         """Derive again what can be derived, and say what does not match: messages, counters, views, summaries, the search index.
 
