@@ -66,11 +66,12 @@ def honest(request: SummarizeRequest) -> str:
     kept: list[str] = []
     exact: set[str] = set()
     left = request.target_tokens - 5
+    before = 2 + request.depth % 2  # over summaries of its own it must say something else than they do, or it is an echo
     for number, word in enumerate(words):
         if word in exact or not re.search(r"\d|[/@_]", word):
             continue
         exact.add(word)
-        phrase = " ".join(words[max(0, number - 3) : number + 1]) + "; "
+        phrase = " ".join(words[max(0, number - before) : number + 1]) + "; "
         left -= counter.count(phrase)
         if left < 0:
             break
