@@ -16,10 +16,11 @@ from sqlalchemy.engine import make_url
 
 from lossless_children import ACTS, append_until_killed, children, die_at_statement, fill_for_acts, message, opened
 from lossless_postgres import Server
+from lossless_shares import on_both, shared_out
 from lossless_tampering import tamper
 
 CHILDREN = children()
-SHARE_SECONDS = 6
+SHARE_SECONDS = 2
 ROUNDS = 300
 ROUNDS_A_THREAD = 15
 
@@ -147,22 +148,37 @@ def run_to(url: str, number: int, act: str) -> int | None:
     return receive.recv() if child.exitcode == 0 else None
 
 
-def some(statements: int, act: str) -> list[int]:
-    """Choose the last statement, and another one: each is a process of its own."""
-    return sorted({statements, random.Random(act).randint(2, statements)})
+def some(statements: int, act: str, more: int = 1) -> list[int]:
+    """Choose the last statement, and others: each is a process of its own."""
+    moments = random.Random(act)
+    return sorted({statements, *(moments.randint(2, statements) for _ in range(more))})
 
 
-@pytest.mark.parametrize("act", [act for act in ACTS if act != "doctor"])
-def test_dying_at_any_statement_leaves_the_old_state_or_the_new_one(fresh: Callable[[], str], act: str) -> None:
+def die_at_some(fresh: Callable[[], str], act: str, more: int) -> None:
     done = fresh()
     statements = run_to(done, 0, act)
     assert statements is not None
     old, new = state(fresh()), state(done)
     assert old != new
-    for number in some(statements, act):
+    for number in some(statements, act, more):
         url = fresh()
         assert run_to(url, number, act) is None
         assert state(url) in (old, new), f"died at statement {number} of {statements}"
+
+
+DEADLY = [act for act in ACTS if act != "doctor"]
+
+
+@pytest.mark.parametrize(("kind", "act"), shared_out(DEADLY, both=("append",)))
+def test_dying_at_any_statement_leaves_the_old_state_or_the_new_one(fresh: Callable[[], str], act: str) -> None:
+    die_at_some(fresh, act, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("kind", "act"), on_both(DEADLY))
+def test_dying_at_many_statements_leaves_the_old_state_or_the_new_one(fresh: Callable[[], str], act: str) -> None:
+    die_at_some(fresh, act, 12)
 
 
 def test_a_doctor_who_dies_can_be_called_again(fresh: Callable[[], str]) -> None:

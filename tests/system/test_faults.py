@@ -13,6 +13,7 @@ from lossless import Engine, LosslessError, Thread
 from lossless_children import ACTS, fill_for_acts, message, opened
 from lossless_faults import Faults
 from lossless_invariants import rendered_text
+from lossless_shares import on_both, shared_out
 
 MORE: dict[str, Callable[[Engine], object]] = {
     "sync": lambda engine: engine.thread("t").sync(
@@ -40,8 +41,20 @@ def shown(engine: Engine) -> str:
     return rendered_text(engine.thread("t").context())
 
 
-@pytest.mark.parametrize("act", EVERYTHING)
+@pytest.mark.parametrize(("kind", "act"), shared_out(EVERYTHING, both=("append",)))
 def test_a_failing_statement_leaves_the_old_state(url: str, faults: Faults, act: str) -> None:
+    fail_again_and_again(url, faults, act, rarer=2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("kind", "act"), on_both(EVERYTHING))
+def test_statements_that_fail_everywhere_leave_the_old_state(url: str, faults: Faults, act: str) -> None:
+    fail_again_and_again(url, faults, act, rarer=12)
+
+
+def fail_again_and_again(url: str, faults: Faults, act: str, rarer: int) -> None:
+    """Fail at one statement after the other, with steps that grow by a part, until the act goes through."""
     steps = random.Random(act)
     number = 1
     with opened(url, window=2_000, background=False) as engine:
@@ -56,7 +69,7 @@ def test_a_failing_statement_leaves_the_old_state(url: str, faults: Faults, act:
                 assert shown(engine) == text
             else:
                 break
-            number += steps.randint(1, max(3, number // 8))  # compaction has hundreds of statements
+            number += steps.randint(1, max(3, number // rarer))  # compaction has hundreds of statements
         assert number > 3
         assert seen(engine) != before
         assert engine.verify().ok

@@ -8,6 +8,7 @@ import pytest
 
 from lossless import Engine
 from lossless_children import opened
+from lossless_shares import shared_out
 from lossless_tampering import tamper
 
 OWN = "namespace = 'default' AND thread_id = 't'"
@@ -57,7 +58,7 @@ def read(engine: Engine) -> object:
     return found, hits, [hit.seq for hit in engine.grep("word31", mode="words", thread="t")]
 
 
-@pytest.mark.parametrize("damage", MENDABLE)
+@pytest.mark.parametrize(("kind", "damage"), shared_out(MENDABLE, both=("the head", "all index entries")))
 def test_what_is_derivable_is_made_again(full_url: str, damage: str) -> None:
     with opened(full_url) as engine:
         before = read(engine)
@@ -83,7 +84,7 @@ def test_what_is_derivable_is_made_again(full_url: str, damage: str) -> None:
         assert [hit.seq for hit in engine.grep("goes on", thread="t")] == [refs[0].seq]
 
 
-@pytest.mark.parametrize("damage", VIEWS)
+@pytest.mark.parametrize(("kind", "damage"), shared_out(VIEWS))
 def test_a_view_that_can_not_be_used_is_followed_by_a_new_one(full_url: str, damage: str) -> None:
     with opened(full_url) as engine:
         shown = [message.id for message in engine.thread("t").messages()]
