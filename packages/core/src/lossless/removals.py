@@ -15,7 +15,7 @@ from lossless.erasure.erasing import Eraser, who_am_i
 from lossless.erasure.model import Collected, Erasure, Removal, Retention
 from lossless.erasure.records import list_removals
 from lossless.erasure.retaining import expired, needed_by
-from lossless.errors import ConfigError, LosslessError
+from lossless.errors import ConfigError, LosslessError, StoreError
 from lossless.hooks import Plugins
 from lossless.store import times
 from lossless.store.erasures import Tombstone, is_pending, mark_purged, note_epoch, read_epoch, removing, tombstones
@@ -88,7 +88,7 @@ class Removals:
         left, threads = self.database.write(job)
         self._forget()
         self._purge_owed = True
-        pending = self.purge(at_any_size=False) if purge else (_LATER,)
+        pending = self._purge_if_possible() if purge else (_LATER,)
         self.plugins.event("erased", thread_id=thread_id, messages=len(left), threads=list(threads), pending=list(pending))
         return Erasure(tombstones=tuple(left), threads=threads, pending=pending)
 
@@ -212,6 +212,12 @@ class Removals:
             self.database.write(lambda connection: mark_purged(connection, self.namespace, up_to=epoch, now=now))
             self._purge_owed = False
         return left
+
+    def _purge_if_possible(self) -> tuple[str, ...]:
+        try:
+            return self.purge(at_any_size=False)
+        except StoreError as error:  # the messages are erased, whatever becomes of the files
+            return (f"the files could not be written anew: {error.message}",)
 
     def tombstones(self, thread_id: str) -> list[Tombstone]:
         """Give what is left of a thread's erased messages, in storage order."""
