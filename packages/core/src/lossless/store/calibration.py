@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
@@ -12,6 +12,11 @@ __all__ = ["add_report", "reported"]
 
 _CALIBRATION = CalibrationRow.__table__  # type: ignore[attr-defined]
 _INSERT_NEW = Prepared(insert_new(_CALIBRATION))
+_REPORTED = Prepared(
+    select(_CALIBRATION.c.counted, _CALIBRATION.c.reported).where(
+        _CALIBRATION.c.namespace == bindparam("namespace"), _CALIBRATION.c.model == bindparam("model")
+    )
+)
 _MOST = 4_000_000
 """Counted tokens from which on older reports weigh less: half, each time."""
 
@@ -35,9 +40,5 @@ def add_report(connection: Connection, namespace: str, model: str, counted: int,
 
 def reported(connection: Connection, namespace: str, model: str) -> tuple[int, int]:
     """Give the sums of what was counted and what was reported for a model; (0, 0) where nothing was."""
-    row = connection.execute(
-        select(_CALIBRATION.c.counted, _CALIBRATION.c.reported).where(
-            _CALIBRATION.c.namespace == namespace, _CALIBRATION.c.model == model
-        )
-    ).one_or_none()
+    row = _REPORTED.first(connection, {"namespace": namespace, "model": model})
     return (0, 0) if row is None else (int(row.counted), int(row.reported))
