@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, text
 
-__all__ = ["GUARDED", "database_problems"]
+__all__ = ["GUARDED", "database_problems", "guards"]
 
 GUARDED = (
     "namespace",
@@ -21,6 +21,8 @@ GUARDED = (
     "erasure",
 )
 """The tables whose rows nobody may change or remove; triggers keep them so."""
+REMOVABLE = ("checkpoint_part",)
+"""Those whose rows nobody may change, and which go when nothing refers to them any longer."""
 
 
 def database_problems(connection: Connection) -> list[str]:
@@ -55,5 +57,10 @@ def _of_postgres(connection: Connection) -> list[str]:
 
 
 def _missing_guards(there: set[str], verbs: tuple[str, ...]) -> list[str]:
-    names = (f"lossless_{table}_no_{verb}" for table in GUARDED for verb in verbs)
-    return [f"the trigger {name} was removed or switched off" for name in names if name not in there]
+    return [f"the trigger {name} was removed or switched off" for name in guards(verbs) if name not in there]
+
+
+def guards(verbs: tuple[str, ...]) -> list[str]:
+    """Name the triggers that keep rows from these verbs."""
+    every = [f"lossless_{table}_no_{verb}" for table in GUARDED for verb in verbs]
+    return every + [f"lossless_{table}_no_{verb}" for table in REMOVABLE for verb in verbs if verb != "delete"]
