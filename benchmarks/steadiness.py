@@ -23,7 +23,7 @@ _PATIENCE = 2.0
 
 def run(options: Options, folder: Path) -> list[Row]:
     """Go through many turns and compare each context with the one before; then append beside a summarizer that sleeps."""
-    turns = options.pick(tiny=12, usual=1_000)
+    turns = options.pick(tiny=60, usual=1_000)
     changed, promoted, kept, total = _turns(folder / "turns.db", turns)
     seconds = options.pick(tiny=0.2, usual=5.0)
     steps, spent, calls, waited = _beside(folder, options.pick(tiny=1, usual=6), seconds)
