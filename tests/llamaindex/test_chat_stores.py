@@ -9,6 +9,7 @@ import json
 import pickle
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -107,8 +108,13 @@ def test_deleting_is_by_position(chat_store: BaseChatStore) -> None:
 
 def test_a_message_can_be_put_at_a_position(chat_store: BaseChatStore) -> None:
     chat_store.set_messages("k", said("b", "c"))
-    chat_store.add_message("k", said("a")[0], idx=0)  # type: ignore[call-arg]
-    assert texts(chat_store.get_messages("k")) == ["a", "b", "c"]
+    expected = ["b", "c"]
+    for name, idx in (("a", 0), ("d", 9), ("e", 1), ("f", -1), ("g", -9)):
+        chat_store.add_message("k", said(name)[0], idx=idx)  # type: ignore[call-arg]
+        expected.insert(idx, name)
+        assert texts(chat_store.get_messages("k")) == expected
+    chat_store.add_message("new", said("a")[0], idx=3)  # type: ignore[call-arg]
+    assert texts(chat_store.get_messages("new")) == ["a"]
 
 
 @looped
@@ -245,6 +251,45 @@ def test_many_who_add_at_once_lose_nothing(url: str) -> None:
     found = texts(LosslessChatStore(url=url).get_messages("k"))
     assert sorted(found) == sorted(f"{name}{n}" for name in "abcd" for n in range(5))
     assert all([text for text in found if text[0] == name] == [f"{name}{n}" for n in range(5)] for name in "abcd")
+
+
+def at_once(*jobs: Callable[[], Any]) -> list[Any]:
+    """Run jobs in threads that start together, and give what they gave."""
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return [each.result() for each in [pool.submit(job) for job in jobs]]
+
+
+def test_positions_hold_while_others_insert_add_and_delete(url: str) -> None:
+    store = LosslessChatStore(url=url)
+    store.set_messages("k", said("first"))
+
+    def insert(name: str) -> None:
+        for n in range(4):
+            LosslessChatStore(url=url).add_message("k", said(f"{name}{n}")[0], idx=1)
+            store.add_message("k", said(f"{name}{n} at the end")[0])
+
+    def delete(take: Callable[[], ChatMessage | None]) -> list[str]:
+        return texts(filter(None, [take() for _ in range(5)]))
+
+    takers = [lambda: delete(lambda: store.delete_message("k", 1)), lambda: delete(lambda: store.delete_last_message("k"))]
+    found = at_once(*(functools.partial(insert, name) for name in "ab"), *takers, lambda: store.delete_messages("k"))
+    taken = [*found[2], *found[3], *texts(found[4] or [])]
+    put = [f"{name}{n}{end}" for name in "ab" for n in range(4) for end in ("", " at the end")]
+    assert sorted([*taken, *texts(store.get_messages("k"))]) == sorted(["first", *put])
+    assert store.engine.verify().ok
+
+
+def test_the_oldest_are_archived_or_deleted_once_by_many(url: str) -> None:
+    queue = LosslessAsyncChatStore(url=url)
+    asyncio.run(queue.add_messages("k", said(*map(str, range(30)))))
+    others = [LosslessAsyncChatStore(url=url) for _ in range(3)]
+    archive = [lambda q=each: asyncio.run(q.archive_oldest_messages("k", 4)) for each in others]
+    delete = [lambda q=each: asyncio.run(q.delete_oldest_messages("k", 3)) for each in others]
+    found = [text for each in at_once(*archive, *delete) for text in texts(each)]
+    assert sorted(found, key=int) == [str(n) for n in range(21)]
+    assert texts(asyncio.run(queue.get_messages("k"))) == [str(n) for n in range(21, 30)]
+    assert asyncio.run(queue.count_messages("k", ARCHIVED)) == 12
+    assert queue.engine.verify().ok
 
 
 # The queue of Memory

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lossless.context.budget import Budget
     from lossless.context.model import ActiveContext, ContextItem
     from lossless.dag.history import ViewDiff, ViewRecord
+    from lossless.dag.rearranging import Shown
     from lossless.dag.threads import ThreadInfo
     from lossless.engine import Engine
     from lossless.erasure import Collected, Erasure, Removal, Retention, Tombstone
@@ -64,6 +65,7 @@ _HOMES = {
     "Report": "lossless.integrity",
     "Retention": "lossless.erasure",
     "SecretRedactor": "lossless.redaction",
+    "Shown": "lossless.dag.rearranging",
     "Snapshot": "lossless.versions",
     "SourceItem": "lossless.policies.model",
     "SpendLimit": "lossless.compaction.guard",
@@ -110,6 +112,7 @@ __all__ = [
     "Report",
     "Retention",
     "SecretRedactor",
+    "Shown",
     "Snapshot",
     "SourceItem",
     "SpendLimit",

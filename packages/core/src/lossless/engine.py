@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -298,13 +299,13 @@ class Engine(Removals, Upkeep):
             self._thread_formats.put(key, known)
         return known
 
-    def knows_summary(self, key: ThreadKey) -> Callable[[str], bool]:
-        """Give what tells whether a thread has a summary of an id."""
+    def knows_summary(self, key: ThreadKey, connection: Connection | None = None) -> Callable[[str], bool]:
+        """Give what tells whether a thread has a summary of an id, within a transaction or in one of its own."""
 
         def known(id: str) -> bool:
-            with self.database.read() as connection:
+            with nullcontext(connection) if connection is not None else self.database.read() as within:
                 try:
-                    return bool(load_summaries(connection, key, [id]))
+                    return bool(load_summaries(within, key, [id]))
                 except NotFoundError:
                     return False
 

@@ -9,15 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from sqlalchemy import Connection
+
 from lossless.compacting import Compacting
 from lossless.context.budget import Budget
 from lossless.context.model import ActiveContext
 from lossless.dag.heads import read_head
 from lossless.dag.ingest import Ingested, delete, ingest, sync, undo
+from lossless.dag.rearranging import Rearranged, Shown, Wanted, rearrange
 from lossless.dag.replacing import replace_shown
 from lossless.dag.view import GENESIS
 from lossless.errors import ConfigError
 from lossless.messages import Message, MessageRef, rules_for
+from lossless.store.append import Draft
 from lossless.store.drafting import Given, listed, versioned
 from lossless.store.keys import checked_name
 from lossless.store.rereading import rereads
@@ -113,6 +117,43 @@ class Thread(Compacting):
             One ref for each message given, in order.
         """
         return self._store(listed(messages), compact, format, created_at, replace_shown, empty=True)
+
+    def rearrange(
+        self, decide: Callable[[Shown], Iterable[Wanted]], *, compact: bool = True, format: str | None = None
+    ) -> list[MessageRef]:
+        """Make the thread show what a function decides, given what it shows, in one transaction: nobody comes in between.
+
+        What is to stay and is in order stays as it is; from the first message on that is not, the rest is stored once more, in
+        its new order. What is left out leaves the view and stays in the store. ``undo`` brings it back.
+
+        Args:
+            decide: gives refs of what is shown, and messages that are new, in the order wanted; one with the id of a message that
+                is shown revises it. It runs while other writers wait, twice if need be, and must not use the engine.
+            compact, format: as for :meth:`append`.
+
+        Returns:
+            One ref for each of them, in order.
+
+        Raises:
+            MessageError: one of them can't be stored; then nothing is changed.
+            NotFoundError: a ref is not of what is shown.
+        """
+        engine, key = self._engine, self._key
+        engine.secrets.make(key.namespace)
+        named = engine.drafter.format_for([], format, engine.format_of(key) if format is None else None)
+        remake, now = engine.remaker(key), engine.now()
+
+        def draft(connection: Connection, given: list[Given]) -> list[Draft]:
+            known = engine.knows_summary(key, connection)
+            return engine.drafter.draft(given, format=named, detect=format is None, created_at=None, known=known)
+
+        def job(connection: Connection) -> Rearranged:
+            how: dict[str, Any] = {"read": partial(engine.reader.by_seq, keep=False), "draft": draft}
+            return rearrange(connection, key, engine.views, decide, remake, **how, format=named, now=now)
+
+        done = engine.database.write(job)
+        self._after(done.drafts, done.done, compact)
+        return list(done.refs)
 
     def delete(self, message_ids: str | Sequence[str], *, partners: bool = True) -> tuple[str, ...]:
         """Take messages out of the view; with a tool call go its results. They stay in the store, marked as deleted.
@@ -258,6 +299,7 @@ class Thread(Compacting):
     aappend = async_twin(append)
     async_ = async_twin(sync)
     areplace = async_twin(replace)
+    arearrange = async_twin(rearrange)
     adelete = async_twin(delete)
     aundo = async_twin(undo)
     amessages = async_twin(messages)

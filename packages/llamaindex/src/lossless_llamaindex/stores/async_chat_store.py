@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 from pydantic import PrivateAttr
 
-from lossless import Engine, Message, Thread
+from lossless import Engine, Message, MessageRef, Shown, Thread
+from lossless.messages import encode
 from lossless.messages.erased import ERASED_FORMAT
 from lossless.twins import async_twin
 from lossless_llamaindex.codec import FORMAT
 from lossless_llamaindex.connected import Connected
-from lossless_llamaindex.stores.threads import as_messages, delete_ids, keys_of, payloads_of, store
+from lossless_llamaindex.stores.threads import as_messages, keys_of, payloads_of, store, take
 
 __all__ = ["LosslessAsyncChatStore", "is_archived"]
 
@@ -127,34 +129,28 @@ class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
         self._thread(key).replace(payloads_of(messages, **_mark(status)), format=FORMAT)
 
     def _delete(self, key: str, idx: int) -> ChatMessage | None:
-        while idx >= 0:
-            active = self._stored(key, MessageStatus.ACTIVE)
-            if idx >= len(active):
-                return None
-            if delete_ids(self._thread(key), [active[idx].id]):
-                return next(iter(as_messages([active[idx]])), None)
-        return None
+        if idx < 0:
+            return None
+        found = take(self._thread(key), lambda shown: self._refs(key, shown, MessageStatus.ACTIVE)[idx : idx + 1])
+        return next(iter(as_messages(found)), None)
 
     def _clear(self, key: str, status: MessageStatus | None) -> None:
-        thread = self._thread(key)
-        if status is None:
-            thread.replace([], format=FORMAT)
-        else:
-            delete_ids(thread, [message.id for message in self._stored(key, status)])
+        take(self._thread(key), lambda shown: self._refs(key, shown, status))
 
     def _delete_oldest(self, key: str, n: int) -> list[ChatMessage]:
-        oldest = self._stored(key, MessageStatus.ACTIVE)[: max(0, n)]
-        delete_ids(self._thread(key), [message.id for message in oldest])
-        return as_messages(oldest)
+        return as_messages(take(self._thread(key), lambda shown: self._refs(key, shown, MessageStatus.ACTIVE)[: max(0, n)]))
 
     def _archive(self, key: str, n: int) -> list[ChatMessage]:
-        oldest = self._stored(key, MessageStatus.ACTIVE)[: max(0, n)]
-        by_format: dict[str, list[dict[str, Any]]] = {}
-        for message in oldest:
-            format, payload = _archived(message)
-            by_format.setdefault(format, []).append(payload)
-        for format, payloads in by_format.items():
-            self._thread(key).append(payloads, format=format)
+        thread = self._thread(key)
+        oldest: list[Message] = []
+
+        def decide(shown: Shown) -> list[Any]:
+            oldest[:] = shown.read(self._refs(key, shown, MessageStatus.ACTIVE)[: max(0, n)])
+            revised = {message.seq: _archived(message) for message in oldest}
+            return [revised.get(ref.seq, ref) for ref in shown.refs]
+
+        if n > 0 and thread.count():
+            thread.rearrange(decide, format=FORMAT)
         return as_messages(oldest)
 
     def _keys(self) -> list[str]:
@@ -181,6 +177,15 @@ class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
         known.update([message.seq for message in found if is_archived(message)])
         return [message for message in found if message.seq not in known]
 
+    def _refs(self, key: str, shown: Shown, status: MessageStatus | None) -> list[MessageRef]:
+        """Give what is shown of a status. What is read in a transaction is not remembered: it may yet fail."""
+        if status is None:
+            return list(shown.refs)
+        known = self._archived_in(key)
+        unknown = [ref for ref in shown.refs if ref.seq not in known]
+        active = {message.seq for message in shown.read(unknown) if not is_archived(message)}
+        return [ref for ref in shown.refs if (ref.seq in active) == (status == MessageStatus.ACTIVE)]
+
     def _archived_in(self, key: str) -> set[int]:
         """Give the seqs of a thread that are known to be archived: what is stored does not change, so they stay it."""
         with self._lock:
@@ -198,9 +203,11 @@ def _mark(status: MessageStatus) -> dict[str, Any]:
     return {_STATUS: MessageStatus.ARCHIVED.value} if status == MessageStatus.ARCHIVED else {}
 
 
-def _archived(message: Message) -> tuple[str, dict[str, Any]]:
-    """Give the revision that says that a message is archived, and its format."""
+def _archived(message: Message) -> Message | dict[str, Any]:
+    """Give the revision that says that a message is archived."""
     mark = _mark(MessageStatus.ARCHIVED) | {"id": message.id}
     written = payloads_of(as_messages([message]))
+    if len(written) == 1:
+        return written[0] | mark
     # What another format keeps in one message can be several of LlamaIndex's: it stays as it is.
-    return (FORMAT, written[0] | mark) if len(written) == 1 else (message.format, dict(message.payload) | mark)
+    return replace(message, data=encode(dict(message.payload) | mark))

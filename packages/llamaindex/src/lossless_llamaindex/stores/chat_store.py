@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.storage.chat_store.base import BaseChatStore
 from llama_index.core.storage.chat_store.loading import RECOGNIZED_CHAT_STORES
 
-from lossless import Engine, Thread
+from lossless import Engine, Message, MessageRef, Shown, Thread
 from lossless.twins import async_twin
 from lossless_llamaindex.codec import FORMAT
 from lossless_llamaindex.connected import Connected
 from lossless_llamaindex.stores.importing import import_chat_store
-from lossless_llamaindex.stores.threads import as_messages, delete_ids, keys_of, payloads_of, store, view_of
+from lossless_llamaindex.stores.threads import as_messages, keys_of, payloads_of, store, take, view_of
 
 __all__ = ["LosslessChatStore"]
+
+Seen = TypeVar("Seen")
 
 
 class LosslessChatStore(Connected, BaseChatStore):
@@ -56,46 +59,45 @@ class LosslessChatStore(Connected, BaseChatStore):
         Raises:
             MessageError: it can't be stored.
         """
-        thread, payloads = self._thread(key), payloads_of([message])
+        thread, (payload,) = self._thread(key), payloads_of([message])
         if idx is None:
-            store(thread, payloads)
+            store(thread, [payload])
             return
-        shown: list[Any] = list(thread.messages())
-        shown[idx:idx] = payloads
-        thread.replace(shown, format=FORMAT)
+
+        def decide(shown: Shown) -> list[Any]:
+            wanted: list[Any] = list(shown.refs)
+            wanted.insert(idx, payload)
+            return wanted
+
+        thread.rearrange(decide, format=FORMAT)
 
     def delete_messages(self, key: str) -> list[ChatMessage] | None:
         """Clear a key and give what it showed; None if that was nothing."""
         thread = self._thread(key)
-        shown = view_of(thread, self.engine)
-        if not shown:
-            return None
-        thread.replace([], format=FORMAT)
-        return shown
+        if self.engine.budget is None:
+            return as_messages(take(thread, lambda shown: shown.refs)) or None
+        shown, _taken = self._take_seen(thread, lambda: view_of(thread, self.engine), lambda shown, _seen: shown.refs)
+        return shown or None
 
     def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """Delete the message at a position, from 0, and give it; None where none is, or a summary stands there."""
-        while idx >= 0:
-            thread = self._thread(key)
-            shown = self._ids(thread)
-            found = shown[idx] if idx < len(shown) else None
-            if found is None:
-                return None
-            messages = as_messages(thread.expand(found))
-            if delete_ids(thread, [found]):
-                return messages[0] if messages else None
-        return None
+        if idx < 0:
+            return None
+        thread = self._thread(key)
+        if self.engine.budget is None:
+            found = take(thread, lambda shown: shown.refs[idx : idx + 1])
+        else:
+
+            def chosen(shown: Shown, ids: list[str | None]) -> list[MessageRef]:
+                return [ref for ref in shown.refs if ids[idx : idx + 1] == [ref.id]]
+
+            _ids_seen, found = self._take_seen(thread, lambda: _ids(thread), chosen)
+        return next(iter(as_messages(found)), None)
 
     def delete_last_message(self, key: str) -> ChatMessage | None:
         """Delete the newest message and give it; None where none is."""
-        while True:
-            thread = self._thread(key)
-            shown = thread.refs()
-            if not shown:
-                return None
-            messages = as_messages(thread.expand(shown[-1].id))
-            if delete_ids(thread, [shown[-1].id]):
-                return messages[-1] if messages else None
+        found = as_messages(take(self._thread(key), lambda shown: shown.refs[-1:]))
+        return found[-1] if found else None
 
     def get_keys(self) -> list[str]:
         """Give the keys that show something, in the order in which they were begun."""
@@ -131,11 +133,26 @@ class LosslessChatStore(Connected, BaseChatStore):
     def _thread(self, key: str) -> Thread:
         return self.engine.thread(key)
 
-    def _ids(self, thread: Thread) -> list[str | None]:
-        """Give the ids of what is shown, by position; None for what is no message."""
-        if self.engine.budget is None:
-            return [ref.id for ref in thread.refs()]
-        return [item.id if item.kind in ("message", "stub") else None for item in thread.context(format=FORMAT).items]
+    def _take_seen(
+        self, thread: Thread, look: Callable[[], Seen], choose: Callable[[Shown, Seen], Sequence[MessageRef]]
+    ) -> tuple[Seen, list[Message]]:
+        """Take what is chosen by looking at the active context, which is made outside the transaction: again if it was stale."""
+        while True:
+            before, seen = tuple(thread.refs()), look()
+            stale: list[Shown] = []
+
+            def chosen(shown: Shown, before: Any = before, seen: Seen = seen, stale: list[Shown] = stale) -> Sequence[MessageRef]:
+                stale[:] = [shown] if shown.refs != before else []
+                return () if stale else choose(shown, seen)
+
+            found = take(thread, chosen)
+            if not stale:
+                return seen, found
+
+
+def _ids(thread: Thread) -> list[str | None]:
+    """Give the ids of what an active context shows, by position; None for what is no message."""
+    return [item.id if item.kind in ("message", "stub") else None for item in thread.context(format=FORMAT).items]
 
 
 RECOGNIZED_CHAT_STORES.setdefault(LosslessChatStore.class_name(), LosslessChatStore)  # type: ignore[arg-type]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage
 
-from lossless import Engine, Message, Thread, ThreadInfo
-from lossless.errors import MessageError, NotFoundError
+from lossless import Engine, Message, MessageRef, Shown, Thread, ThreadInfo
+from lossless.errors import MessageError
 from lossless_llamaindex.codec import FORMAT, decode_message, decode_stored, encode_message
 
-__all__ = ["as_messages", "delete_ids", "keys_of", "payloads_of", "store", "view_of"]
+__all__ = ["as_messages", "keys_of", "payloads_of", "store", "take", "view_of"]
 
 _PAGE = 1_000
 
@@ -51,12 +51,18 @@ def as_messages(messages: Iterable[Message]) -> list[ChatMessage]:
     return [each for message in messages for each in decode_stored(message)]
 
 
-def delete_ids(thread: Thread, ids: Sequence[str]) -> bool:
-    """Take messages out of the view, and nothing else of their units; tell whether any of them was in it."""
-    try:
-        return bool(ids) and bool(thread.delete(ids, partners=False))
-    except NotFoundError:  # erased or deleted meanwhile
-        return False
+def take(thread: Thread, choose: Callable[[Shown], Sequence[MessageRef]]) -> list[Message]:
+    """Take out of the view what is chosen of it, and nothing else of its units, in one transaction; give it verbatim."""
+    taken: list[Message] = []
+
+    def decide(shown: Shown) -> list[MessageRef]:
+        chosen = choose(shown)
+        taken[:] = shown.read(chosen)
+        return [ref for ref in shown.refs if ref not in set(chosen)]
+
+    if thread.count():
+        thread.rearrange(decide, format=FORMAT)
+    return taken
 
 
 def keys_of(engine: Engine) -> list[str]:
