@@ -202,7 +202,9 @@ class LosslessSaver(BaseCheckpointSaver[str]):
                 self._thin(self._coding(), _name(thread_id), newest_of_each)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints and writes of a thread; their content is shared.
+        """Let a thread begin with all checkpoints and writes of another, in the same time however many there are.
+
+        Afterwards each is changed and removed without the other.
 
         Raises:
             ExistsError: the target has checkpoints.

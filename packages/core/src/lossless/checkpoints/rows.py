@@ -1,11 +1,11 @@
-"""The rows of checkpoints, writes and pools, and the statements that hot paths need."""
+"""The rows of checkpoints and writes, and the statements that hot paths need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, Executable, bindparam, select
+from sqlalchemy import Connection, Executable, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from lossless.checkpoints.model import CheckpointDraft, Outline, Place, WriteDraft
@@ -14,27 +14,23 @@ from lossless.errors import CorruptError
 from lossless.store.blobs import RAW, ZSTD, pack, unpack
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
-from lossless.store.tables import CheckpointPoolRow, CheckpointRow, CheckpointWriteRow
+from lossless.store.tables import CheckpointInheritedRow, CheckpointPoolRow, CheckpointRow, CheckpointWriteRow
 from lossless.store.vault import vault_of
 
 __all__ = [
     "ADD_WRITES",
     "CHECKPOINT",
     "CHECKPOINTS",
+    "INHERITED",
     "OUTLINES",
     "POOL",
     "REPLACE_WRITES",
     "UPSERT",
     "WRITE",
     "WRITES",
-    "begin_pool",
     "checkpoint_row",
-    "find_pool",
-    "hold_pool",
-    "lock_pool",
     "opened",
     "outline",
-    "threads_of_pool",
     "write_body",
     "write_row",
 ]
@@ -42,43 +38,17 @@ __all__ = [
 CHECKPOINT = CheckpointRow.__table__  # type: ignore[attr-defined]
 WRITE = CheckpointWriteRow.__table__  # type: ignore[attr-defined]
 POOL = CheckpointPoolRow.__table__  # type: ignore[attr-defined]
+INHERITED = CheckpointInheritedRow.__table__  # type: ignore[attr-defined]
 
 _MARKS = {RAW: b"r", ZSTD: b"z"}
 
 
-def find_pool(connection: Connection, namespace: str, thread_id: str) -> int | None:
-    """Give the pool of a thread's parts, or None."""
-    row = _FIND.first(connection, {"namespace": namespace, "thread_id": thread_id})
-    return None if row is None else int(row.pool)
-
-
-def hold_pool(connection: Connection, namespace: str, thread_id: str) -> int | None:
-    """Give the pool of a thread's parts, or None; nobody removes any of it before this transaction ends."""
-    row = _HOLD.first(connection, {"namespace": namespace, "thread_id": thread_id})
-    return None if row is None else int(row.pool)
-
-
-def lock_pool(connection: Connection, namespace: str, pool: int) -> None:
-    """Let nobody hold a pool before this transaction ends."""
-    _LOCK.all(connection, {"namespace": namespace, "pool": pool})
-
-
-def begin_pool(connection: Connection, namespace: str, thread_id: str, pool: int) -> bool:
-    """Say which pool a thread uses, unless it has one; give whether it had none."""
-    return _BEGIN.run(connection, {"namespace": namespace, "thread_id": thread_id, "pool": pool}) == 1
-
-
-def threads_of_pool(connection: Connection, namespace: str, pool: int) -> list[str]:
-    """Give the threads that use a pool."""
-    return [row.thread_id for row in _USERS.all(connection, {"namespace": namespace, "pool": pool})]
-
-
-def checkpoint_row(connection: Connection, namespace: str, pool: int, draft: CheckpointDraft) -> dict[str, Any]:
+def checkpoint_row(connection: Connection, namespace: str, pool: int, strand: int, draft: CheckpointDraft) -> dict[str, Any]:
     """Make the row of a checkpoint."""
     place = draft.place
     made = {
         "namespace": namespace,
-        "thread_id": place.thread_id,
+        "strand": strand,
         "checkpoint_ns": place.checkpoint_ns,
         "checkpoint_id": place.checkpoint_id,
         "parent": draft.parent,
@@ -91,12 +61,12 @@ def checkpoint_row(connection: Connection, namespace: str, pool: int, draft: Che
 
 
 def write_row(
-    connection: Connection, namespace: str, pool: int, place: Place, task_id: str, task_path: str, write: WriteDraft
+    connection: Connection, namespace: str, pool: int, strand: int, place: Place, task_id: str, task_path: str, write: WriteDraft
 ) -> dict[str, Any]:
     """Make the row of a write."""
     return {
         "namespace": namespace,
-        "thread_id": place.thread_id,
+        "strand": strand,
         "checkpoint_ns": place.checkpoint_ns,
         "checkpoint_id": place.checkpoint_id,
         "task_id": task_id,
@@ -118,9 +88,9 @@ def opened(connection: Connection, namespace: str, pool: int, place: Place, colu
     return _opened(connection, data, *_where(namespace, pool, place, column))
 
 
-def outline(connection: Connection, namespace: str, pool: int, row: Any) -> Outline:
-    """Read a checkpoint's row."""
-    place = Place(thread_id=row.thread_id, checkpoint_ns=row.checkpoint_ns, checkpoint_id=row.checkpoint_id)
+def outline(connection: Connection, namespace: str, pool: int, thread_id: str, row: Any) -> Outline:
+    """Read a checkpoint's row, as one of a thread."""
+    place = Place(thread_id=thread_id, checkpoint_ns=row.checkpoint_ns, checkpoint_id=row.checkpoint_id)
     return Outline(
         place=place,
         parent=row.parent,
@@ -160,15 +130,6 @@ def _upsert(table: Any, *changed: str) -> Callable[[str], Executable]:
 
     return statement
 
-
-_OF_THREAD = (POOL.c.namespace == bindparam("namespace"), POOL.c.thread_id == bindparam("thread_id"))
-_OF_POOL = (POOL.c.namespace == bindparam("namespace"), POOL.c.pool == bindparam("pool"))
-_USING = select(POOL.c.thread_id).where(*_OF_POOL).order_by(POOL.c.thread_id)
-_FIND = Prepared(select(POOL.c.pool).where(*_OF_THREAD))
-_HOLD = Prepared(select(POOL.c.pool).where(*_OF_THREAD).with_for_update(read=True, key_share=True))
-_USERS = Prepared(_USING)
-_LOCK = Prepared(_USING.with_for_update())
-_BEGIN = Prepared(insert_new(POOL))
 
 UPSERT = Prepared(_upsert(CHECKPOINT, "parent", "run", "hidden", "body", "channels", "facts"))
 ADD_WRITES = Prepared(insert_new(WRITE))

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, insert, literal, or_, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from lossless.checkpoints import rows
+from lossless.checkpoints.lines import (
+    Line,
+    begin_line,
+    copy_line,
+    drop_line,
+    find_line,
+    hold_line,
+    lock_line,
+    own_all,
+    users_of,
+    users_of_pool,
+)
 from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Place, Stored, StoredWrite, WriteDraft
 from lossless.checkpoints.parts import absent_parts, drop_pool, insert_parts, load_parts, sweep_parts
-from lossless.checkpoints.rows import CHECKPOINT, POOL, WRITE
+from lossless.checkpoints.reading import (
+    newest_row,
+    outlines_of_all,
+    outlines_of_line,
+    outlines_to_thin,
+    row_at,
+    write_keys,
+    writes_at,
+)
+from lossless.checkpoints.rows import CHECKPOINT, WRITE
 from lossless.checkpoints.trees import pieces, refers_to
-from lossless.errors import ExistsError
 from lossless.store.database import Database
 from lossless.store.digests import blob_digest
 from lossless.store.namespaces import Secrets
@@ -21,7 +40,6 @@ from lossless.store.rereading import rereads
 
 __all__ = ["CheckpointStore"]
 
-_POOLS = random.SystemRandom()
 _PAGE = 64
 
 Choice = Callable[[Sequence[Outline]], tuple[set[Place], set[Place]]]
@@ -45,15 +63,16 @@ class CheckpointStore:
     def pool_of(self, thread_id: str) -> int | None:
         """Give the pool of a thread's parts; None if it has no checkpoints."""
         with self._database.read() as connection:
-            return rows.find_pool(connection, self._namespace, thread_id)
+            line = find_line(connection, self._namespace, thread_id)
+            return None if line is None else line.pool
 
     @rereads
     def outline(self, place: Place) -> Outline | None:
         """Give a checkpoint without its content."""
         with self._database.read() as connection:
-            pool = rows.find_pool(connection, self._namespace, place.thread_id)
-            found = None if pool is None else connection.execute(self._one(place)).one_or_none()
-            return None if pool is None or found is None else rows.outline(connection, self._namespace, pool, found)
+            line = find_line(connection, self._namespace, place.thread_id)
+            found = None if line is None else row_at(connection, self._namespace, line, place)
+            return None if line is None or found is None else self._outline(connection, line, found)
 
     def put(self, draft: CheckpointDraft, gathered: Gathered) -> bool:
         """Store a checkpoint, in the place of one of the same id; give whether it is stored.
@@ -62,10 +81,10 @@ class CheckpointStore:
         """
 
         def job(connection: Connection) -> bool:
-            pool = self._admitted(connection, draft.place.thread_id, gathered)
-            if pool is None:
+            line = self._admitted(connection, draft.place.thread_id, gathered)
+            if line is None:
                 return False
-            rows.UPSERT.run(connection, rows.checkpoint_row(connection, self._namespace, pool, draft))
+            rows.UPSERT.run(connection, rows.checkpoint_row(connection, self._namespace, line.pool, line.own, draft))
             return True
 
         return self._database.write(job)
@@ -86,10 +105,12 @@ class CheckpointStore:
         statement = rows.REPLACE_WRITES if replace else rows.ADD_WRITES
 
         def job(connection: Connection) -> bool:
-            pool = self._admitted(connection, place.thread_id, gathered)
-            if pool is None:
+            line = self._admitted(connection, place.thread_id, gathered)
+            if line is None:
                 return False
-            made = [rows.write_row(connection, self._namespace, pool, place, task_id, task_path, one) for one in writes]
+            held = set() if replace else write_keys(connection, self._namespace, line.strands[1:], place, task_id)
+            where = (self._namespace, line.pool, line.own, place, task_id, task_path)
+            made = [rows.write_row(connection, *where, one) for one in writes if one.idx not in held]
             if made:
                 statement.run(connection, *made)
             return True
@@ -104,16 +125,15 @@ class CheckpointStore:
             CorruptError: a part of it can't be read.
         """
         with self._database.read() as connection:
-            pool = rows.find_pool(connection, self._namespace, thread_id)
-            if pool is None:
+            line = find_line(connection, self._namespace, thread_id)
+            if line is None:
                 return None
             if checkpoint_id is None:
-                newest = self._newest(thread_id, checkpoint_ns)
-                found = connection.execute(newest).one_or_none()
+                found = newest_row(connection, self._namespace, line, checkpoint_ns)
             else:
                 place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
-                found = connection.execute(self._one(place)).one_or_none()
-            return None if found is None else self._stored(connection, pool, found)
+                found = row_at(connection, self._namespace, line, place)
+            return None if found is None else self._stored(connection, line, found)
 
     def outlines(
         self,
@@ -121,6 +141,8 @@ class CheckpointStore:
         checkpoint_ns: str | None = None,
         checkpoint_id: str | None = None,
         before: str | None = None,
+        *,
+        most: int = _PAGE,
     ) -> Iterator[Outline]:
         """Give checkpoints, the newest first, page by page; nothing is held while the caller does something else.
 
@@ -129,173 +151,137 @@ class CheckpointStore:
             checkpoint_ns: only of this namespace of it.
             checkpoint_id: only this one.
             before: only those whose ids are smaller.
+            most: how many are read at once.
         """
-        wanted = [CHECKPOINT.c.namespace == self._namespace, CHECKPOINT.c.hidden == 0]
-        for column, value in (("thread_id", thread_id), ("checkpoint_ns", checkpoint_ns), ("checkpoint_id", checkpoint_id)):
-            if value is not None:
-                wanted.append(CHECKPOINT.c[column] == value)
-        if before is not None:
-            wanted.append(CHECKPOINT.c.checkpoint_id < before)
-        last: Place | None = None
-        while True:
-            page = self._page(wanted if last is None else [*wanted, *_after(last)])
+        wanted, last, more = (checkpoint_ns, checkpoint_id, before), None, True
+        while more:
+            page, more = self._page(thread_id, wanted, last, most)
             yield from page
-            if len(page) < _PAGE:
-                return
-            last = page[-1].place
+            last = page[-1].place if page else None
 
     def delete_thread(self, thread_id: str) -> None:
         """Remove all checkpoints and writes of a thread, and the parts that no copy of it uses."""
 
         def job(connection: Connection) -> None:
-            pool = self._locked_pool(connection, thread_id)
-            if pool is None:
-                return
-            for table in (CHECKPOINT, WRITE, POOL):
-                connection.execute(delete(table).where(table.c.namespace == self._namespace, table.c.thread_id == thread_id))
-            self._sweep(connection, pool)
+            line = lock_line(connection, self._namespace, thread_id)
+            if line is not None and drop_line(connection, self._namespace, line):
+                self._sweep(connection, line.pool)
 
         self._database.write(job)
 
     def copy_thread(self, source: str, target: str) -> None:
-        """Copy all checkpoints and writes of a thread; content is shared, and each can be changed and removed without the other.
+        """Let a thread begin with all checkpoints and writes of another; then each is changed and removed without the other.
+
+        It takes the same time, and the same few rows, however many there are.
 
         Raises:
             ExistsError: the target has checkpoints.
         """
-
-        def job(connection: Connection) -> None:
-            pool = rows.hold_pool(connection, self._namespace, source)
-            if pool is None:
-                return
-            if not rows.begin_pool(connection, self._namespace, target, pool):
-                raise ExistsError(f"the thread {target!r} has checkpoints", hint="copy to a new thread, or delete it first")
-            for table in (CHECKPOINT, WRITE):
-                columns = [column for column in table.c if column.name != "thread_id"]
-                found = select(literal(target), *columns).where(table.c.namespace == self._namespace, table.c.thread_id == source)
-                connection.execute(insert(table).from_select(["thread_id", *(column.name for column in columns)], found))
-
-        self._database.write(job)
+        self._database.write(lambda connection: copy_line(connection, self._namespace, source, target))
 
     def thin(self, thread_id: str, choose: Choice) -> None:
         """Remove some checkpoints of a thread with their writes, hide others, and remove the parts nothing refers to any more."""
 
         def job(connection: Connection) -> None:
-            pool = self._locked_pool(connection, thread_id)
-            if pool is None:
+            line = lock_line(connection, self._namespace, thread_id)
+            if line is None:
                 return
-            found = connection.execute(rows.OUTLINES.where(*self._of_thread(CHECKPOINT, thread_id)))
-            removed, hidden = choose([rows.outline(connection, self._namespace, pool, row) for row in found.all()])
+            outlines = outlines_to_thin(connection, self._namespace, line)
+            removed, hidden = choose(outlines)
+            if not removed and not hidden:
+                return
+            line = own_all(connection, self._namespace, line)
             for place in sorted(hidden, key=_order):
-                connection.execute(update(CHECKPOINT).where(*self._at(CHECKPOINT, place)).values(hidden=1))
+                connection.execute(update(CHECKPOINT).where(*self._at(CHECKPOINT, line, place)).values(hidden=1))
             for place in sorted(removed, key=_order):
                 for table in (CHECKPOINT, WRITE):
-                    connection.execute(delete(table).where(*self._at(table, place)))
+                    connection.execute(delete(table).where(*self._at(table, line, place)))
             if removed:
-                self._sweep(connection, pool)
+                self._sweep(connection, line.pool)
 
         self._database.write(job)
 
     @rereads
     def threads_of_run(self, run: bytes) -> list[str]:
         """Give the threads that have checkpoints of a run."""
-        wanted = select(CHECKPOINT.c.thread_id).where(CHECKPOINT.c.namespace == self._namespace, CHECKPOINT.c.run == run)
+        wanted = select(CHECKPOINT.c.strand).where(CHECKPOINT.c.namespace == self._namespace, CHECKPOINT.c.run == run)
         with self._database.read() as connection:
-            return sorted(connection.execute(wanted.distinct()).scalars())
+            strands = connection.execute(wanted.distinct()).scalars().all()
+            return [line.thread_id for line in users_of(connection, self._namespace, strands)]
 
-    def _admitted(self, connection: Connection, thread_id: str, gathered: Gathered) -> int | None:
-        """Hold the thread's pool and store the parts; None if one that was relied on is not there."""
-        pool = rows.hold_pool(connection, self._namespace, thread_id)
-        if pool is None:
-            rows.begin_pool(connection, self._namespace, thread_id, _POOLS.getrandbits(62))
-            pool = rows.hold_pool(connection, self._namespace, thread_id)
-        if pool is None:
+    def _admitted(self, connection: Connection, thread_id: str, gathered: Gathered) -> Line | None:
+        """Hold the thread's line and store the parts; None if one that was relied on is not there."""
+        line = hold_line(connection, self._namespace, thread_id) or begin_line(connection, self._namespace, thread_id)
+        if line is None:
             return None
         if gathered.relied and (
-            pool != gathered.pool or absent_parts(connection, self._namespace, pool, gathered.relied - gathered.parts.keys())
+            line.pool != gathered.pool
+            or absent_parts(connection, self._namespace, line.pool, gathered.relied - gathered.parts.keys())
         ):
             return None
-        insert_parts(connection, self._namespace, pool, gathered.parts)
-        return pool
+        insert_parts(connection, self._namespace, line.pool, gathered.parts)
+        return line
 
     @rereads
-    def _page(self, wanted: list[Any]) -> list[Outline]:
-        order = (CHECKPOINT.c.checkpoint_id.desc(), CHECKPOINT.c.thread_id.desc(), CHECKPOINT.c.checkpoint_ns.desc())
+    def _page(
+        self, thread_id: str | None, wanted: tuple[str | None, str | None, str | None], last: Place | None, most: int
+    ) -> tuple[list[Outline], bool]:
         with self._database.read() as connection:
-            found = connection.execute(rows.OUTLINES.where(*wanted).order_by(*order).limit(_PAGE)).all()
-            pools: dict[str, int | None] = {}
-            for thread_id in {row.thread_id for row in found}:
-                pools[thread_id] = rows.find_pool(connection, self._namespace, thread_id)
-            return [rows.outline(connection, self._namespace, pools[row.thread_id] or 0, row) for row in found]
+            if thread_id is None:
+                id = None if last is None else last.checkpoint_id
+                return outlines_of_all(connection, self._namespace, wanted, id, most)
+            line = find_line(connection, self._namespace, thread_id)
+            return ([], False) if line is None else outlines_of_line(connection, self._namespace, line, wanted, last, most)
 
-    def _stored(self, connection: Connection, pool: int, found: Any) -> Stored:
-        outline = rows.outline(connection, self._namespace, pool, found)
+    def _outline(self, connection: Connection, line: Line, row: Any) -> Outline:
+        return rows.outline(connection, self._namespace, line.pool, line.thread_id, row)
+
+    def _stored(self, connection: Connection, line: Line, found: Any) -> Stored:
+        outline = self._outline(connection, line, found)
         place = outline.place
         writes: list[StoredWrite] = []
-        order = (WRITE.c.task_path, WRITE.c.task_id, WRITE.c.idx)
-        for row in connection.execute(rows.WRITES.where(*self._at(WRITE, place)).order_by(*order)):
-            channel, value = pieces(rows.write_body(connection, self._namespace, pool, place, row))
+        for row in writes_at(connection, self._namespace, line, place):
+            channel, value = pieces(rows.write_body(connection, self._namespace, line.pool, place, row))
             writes.append(StoredWrite(task_id=row.task_id, channel=channel, value=value))
         roots = [*pieces(outline.channels), *(item for one in writes for item in (one.channel, one.value))]
         addresses = {digest for item in roots for digest in refers_to(item)}
         return Stored(
             place=place,
             parent=outline.parent,
-            body=rows.opened(connection, self._namespace, pool, place, "body", found.body),
+            body=rows.opened(connection, self._namespace, line.pool, place, "body", found.body),
             channels=outline.channels,
             facts=outline.facts,
             writes=tuple(writes),
-            parts=load_parts(connection, self._namespace, pool, addresses),
+            parts=load_parts(connection, self._namespace, line.pool, addresses),
         )
 
-    def _locked_pool(self, connection: Connection, thread_id: str) -> int | None:
-        """Lock the pool of a thread, so that nobody puts anything that refers to it before this transaction ends."""
-        pool = rows.find_pool(connection, self._namespace, thread_id)
-        if pool is not None:
-            rows.lock_pool(connection, self._namespace, pool)
-            pool = rows.find_pool(connection, self._namespace, thread_id)
-        return pool
-
     def _sweep(self, connection: Connection, pool: int) -> None:
-        users = rows.threads_of_pool(connection, self._namespace, pool)
+        users = users_of_pool(connection, self._namespace, pool)
         if not users:
             drop_pool(connection, self._namespace, pool)
             return
-        sweep_parts(connection, self._namespace, pool, self._roots(connection, pool, users))
+        strands = {strand for line in users for strand in line.strands}
+        sweep_parts(connection, self._namespace, pool, self._roots(connection, pool, strands))
 
-    def _roots(self, connection: Connection, pool: int, users: Sequence[str]) -> set[bytes]:
+    def _roots(self, connection: Connection, pool: int, strands: set[int]) -> set[bytes]:
         found: set[bytes] = set()
-        for thread_id in users:
-            for row in connection.execute(rows.OUTLINES.where(*self._of_thread(CHECKPOINT, thread_id))):
-                for item in pieces(rows.outline(connection, self._namespace, pool, row).channels):
+        for strand in sorted(strands):
+            for row in connection.execute(rows.OUTLINES.where(*self._of_strand(CHECKPOINT, strand))):
+                for item in pieces(rows.outline(connection, self._namespace, pool, "", row).channels):
                     found.update(refers_to(item))
-            for row in connection.execute(rows.WRITES.where(*self._of_thread(WRITE, thread_id))):
-                place = Place(thread_id=thread_id, checkpoint_ns=row.checkpoint_ns, checkpoint_id=row.checkpoint_id)
+            for row in connection.execute(rows.WRITES.where(*self._of_strand(WRITE, strand))):
+                place = Place(thread_id="", checkpoint_ns=row.checkpoint_ns, checkpoint_id=row.checkpoint_id)
                 for item in pieces(rows.write_body(connection, self._namespace, pool, place, row)):
                     found.update(refers_to(item))
         return found
 
-    def _newest(self, thread_id: str, checkpoint_ns: str) -> Any:
-        wanted = (*self._of_thread(CHECKPOINT, thread_id), CHECKPOINT.c.checkpoint_ns == checkpoint_ns, CHECKPOINT.c.hidden == 0)
-        return rows.CHECKPOINTS.where(*wanted).order_by(CHECKPOINT.c.checkpoint_id.desc()).limit(1)
+    def _of_strand(self, table: Any, strand: int) -> tuple[Any, ...]:
+        return table.c.namespace == self._namespace, table.c.strand == strand
 
-    def _one(self, place: Place) -> Any:
-        return rows.CHECKPOINTS.where(*self._at(CHECKPOINT, place))
-
-    def _of_thread(self, table: Any, thread_id: str) -> tuple[Any, ...]:
-        return table.c.namespace == self._namespace, table.c.thread_id == thread_id
-
-    def _at(self, table: Any, place: Place) -> tuple[Any, ...]:
+    def _at(self, table: Any, line: Line, place: Place) -> tuple[Any, ...]:
         named = (table.c.checkpoint_ns == place.checkpoint_ns, table.c.checkpoint_id == place.checkpoint_id)
-        return (*self._of_thread(table, place.thread_id), *named)
+        return (*self._of_strand(table, line.own), *named)
 
 
 def _order(place: Place) -> tuple[str, str]:
     return place.checkpoint_ns, place.checkpoint_id
-
-
-def _after(last: Place) -> list[Any]:
-    column = CHECKPOINT.c
-    same_thread = and_(column.thread_id == last.thread_id, column.checkpoint_ns < last.checkpoint_ns)
-    same_id = and_(column.checkpoint_id == last.checkpoint_id, or_(column.thread_id < last.thread_id, same_thread))
-    return [column.checkpoint_id <= last.checkpoint_id, or_(column.checkpoint_id < last.checkpoint_id, same_id)]

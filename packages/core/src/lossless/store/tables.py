@@ -26,12 +26,19 @@ from lossless.store.columns import (
     text_column,
 )
 from lossless.store.tables_beside import CalibrationRow, CorrectionRow, ErasureRow, LeaseRow, SearchDocRow, SpendRow, TombstoneRow
-from lossless.store.tables_checkpoints import CheckpointPartRow, CheckpointPoolRow, CheckpointRow, CheckpointWriteRow
+from lossless.store.tables_checkpoints import (
+    CheckpointInheritedRow,
+    CheckpointPartRow,
+    CheckpointPoolRow,
+    CheckpointRow,
+    CheckpointWriteRow,
+)
 
 __all__ = [
     "METADATA",
     "BlobRow",
     "CalibrationRow",
+    "CheckpointInheritedRow",
     "CheckpointPartRow",
     "CheckpointPoolRow",
     "CheckpointRow",

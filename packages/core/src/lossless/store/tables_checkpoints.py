@@ -11,21 +11,41 @@ from sqlmodel import Field
 
 from lossless.store.columns import BIG, KEYED, STRICT, Base, bytes_column, int_column, key_column, text_column
 
-__all__ = ["CheckpointPartRow", "CheckpointPoolRow", "CheckpointRow", "CheckpointWriteRow"]
+__all__ = ["CheckpointInheritedRow", "CheckpointPartRow", "CheckpointPoolRow", "CheckpointRow", "CheckpointWriteRow"]
 
 
 class CheckpointPoolRow(Base, table=True):
     """Which pool of parts a thread's checkpoints are made of: its own, or after a copy that of the thread it was copied from.
 
-    Who puts holds this row, who removes parts locks it, so that no part goes that somebody has just referred to.
+    ``strand`` is what the thread's own checkpoints and writes bear. ``inherits`` counts the strands that it shares with copies,
+    which nobody adds to or changes. Who puts holds this row, who removes parts or copies the thread locks it, so that no part goes
+    that somebody has just referred to, and nothing comes to a strand that has just been shared.
     """
 
     __tablename__ = "lossless_checkpoint_pool"
-    __table_args__ = (Index("lossless_checkpoint_pool_shared", "namespace", "pool"), KEYED)
+    __table_args__ = (
+        Index("lossless_checkpoint_pool_shared", "namespace", "pool"),
+        Index("lossless_checkpoint_pool_strand", "namespace", "strand"),
+        KEYED,
+    )
 
     namespace: str = key_column()
     thread_id: str = key_column()
     pool: int = int_column()
+    strand: int = int_column()
+    inherits: int = int_column()
+
+
+class CheckpointInheritedRow(Base, table=True):
+    """A strand that a thread shares with copies; of several, what is in one of a higher ``place`` goes before the rest."""
+
+    __tablename__ = "lossless_checkpoint_inherited"
+    __table_args__ = (Index("lossless_checkpoint_inherited_strand", "namespace", "strand"), KEYED)
+
+    namespace: str = key_column()
+    thread_id: str = key_column()
+    place: int = Field(sa_type=BIG, primary_key=True)
+    strand: int = int_column()
 
 
 class CheckpointPartRow(Base, table=True):
@@ -54,8 +74,8 @@ class CheckpointRow(Base, table=True):
 
     __tablename__ = "lossless_checkpoint"
     __table_args__ = (
-        Index("lossless_checkpoint_recent", "namespace", "thread_id", "checkpoint_id", "checkpoint_ns"),
-        Index("lossless_checkpoint_all", "namespace", "checkpoint_id", "thread_id", "checkpoint_ns"),
+        Index("lossless_checkpoint_recent", "namespace", "strand", "checkpoint_id", "checkpoint_ns"),
+        Index("lossless_checkpoint_all", "namespace", "checkpoint_id", "strand", "checkpoint_ns"),
         Index(
             "lossless_checkpoint_run",
             "namespace",
@@ -67,7 +87,7 @@ class CheckpointRow(Base, table=True):
     )
 
     namespace: str = key_column()
-    thread_id: str = key_column()
+    strand: int = Field(sa_type=BIG, primary_key=True)
     checkpoint_ns: str = key_column()
     checkpoint_id: str = key_column()
     parent: str | None = text_column(nullable=True)
@@ -85,7 +105,7 @@ class CheckpointWriteRow(Base, table=True):
     __table_args__ = (KEYED,)
 
     namespace: str = key_column()
-    thread_id: str = key_column()
+    strand: int = Field(sa_type=BIG, primary_key=True)
     checkpoint_ns: str = key_column()
     checkpoint_id: str = key_column()
     task_id: str = key_column()

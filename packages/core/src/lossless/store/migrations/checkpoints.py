@@ -17,11 +17,27 @@ def create_checkpoints() -> None:
         text_column("namespace"),
         text_column("thread_id"),
         int_column("pool"),
+        int_column("strand"),
+        int_column("inherits"),
         sa.PrimaryKeyConstraint("namespace", "thread_id"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
-    op.create_index("lossless_checkpoint_pool_shared", "lossless_checkpoint_pool", ["namespace", "pool"], unique=False)
+    for name, column in (("shared", "pool"), ("strand", "strand")):
+        op.create_index(f"lossless_checkpoint_pool_{name}", "lossless_checkpoint_pool", ["namespace", column], unique=False)
+    op.create_table(
+        "lossless_checkpoint_inherited",
+        text_column("namespace"),
+        text_column("thread_id"),
+        int_column("place"),
+        int_column("strand"),
+        sa.PrimaryKeyConstraint("namespace", "thread_id", "place"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    op.create_index(
+        "lossless_checkpoint_inherited_strand", "lossless_checkpoint_inherited", ["namespace", "strand"], unique=False
+    )
     op.create_table(
         "lossless_checkpoint_part",
         text_column("namespace"),
@@ -37,14 +53,14 @@ def create_checkpoints() -> None:
     op.create_table(
         "lossless_checkpoint_write",
         text_column("namespace"),
-        text_column("thread_id"),
+        int_column("strand"),
         text_column("checkpoint_ns"),
         text_column("checkpoint_id"),
         text_column("task_id"),
         int_column("idx"),
         text_column("task_path"),
         bytes_column("body"),
-        sa.PrimaryKeyConstraint("namespace", "thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx"),
+        sa.PrimaryKeyConstraint("namespace", "strand", "checkpoint_ns", "checkpoint_id", "task_id", "idx"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
@@ -55,7 +71,7 @@ def _create_checkpoint() -> None:
     op.create_table(
         "lossless_checkpoint",
         text_column("namespace"),
-        text_column("thread_id"),
+        int_column("strand"),
         text_column("checkpoint_ns"),
         text_column("checkpoint_id"),
         text_column("parent", nullable=True),
@@ -64,12 +80,12 @@ def _create_checkpoint() -> None:
         bytes_column("body"),
         bytes_column("channels"),
         bytes_column("facts"),
-        sa.PrimaryKeyConstraint("namespace", "thread_id", "checkpoint_ns", "checkpoint_id"),
+        sa.PrimaryKeyConstraint("namespace", "strand", "checkpoint_ns", "checkpoint_id"),
         sqlite_strict=True,
     )
     for name, columns in (
-        ("recent", ["namespace", "thread_id", "checkpoint_id", "checkpoint_ns"]),
-        ("all", ["namespace", "checkpoint_id", "thread_id", "checkpoint_ns"]),
+        ("recent", ["namespace", "strand", "checkpoint_id", "checkpoint_ns"]),
+        ("all", ["namespace", "checkpoint_id", "strand", "checkpoint_ns"]),
     ):
         op.create_index(f"lossless_checkpoint_{name}", "lossless_checkpoint", columns, unique=False)
     op.create_index(
