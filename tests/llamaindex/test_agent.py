@@ -12,14 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent
+from llama_index.core.agent.workflow import AgentWorkflow, CodeActAgent, FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock
 from llama_index.core.memory import ChatMemoryBuffer, Memory
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context
 
 from lossless import Engine
-from lossless_llamaindex import LosslessAsyncChatStore, LosslessFunctionAgent, LosslessMemory, lossless_tools
+from lossless_llamaindex import (
+    LosslessAsyncChatStore,
+    LosslessCodeActAgent,
+    LosslessFunctionAgent,
+    LosslessMemory,
+    LosslessReActAgent,
+    lossless_tools,
+)
 from lossless_llamaindex.agent.prompts import count_messages
 from lossless_llamaindex_models import ScriptedLLM, answer, call
 from lossless_sources import ROOT
@@ -247,12 +254,115 @@ def test_a_context_that_is_written_and_read_goes_on(engine: Engine) -> None:
     assert [message.content for message in memory.get_all()] == ["First.", "One.", "Second.", "Two."]
 
 
-def test_a_reasoning_agent_of_the_stock_works_with_the_memory(engine: Engine) -> None:
+def thinking(pages: int) -> ScriptedLLM:
+    """An LLM that says in words that it looks up one page after the other."""
+    taken = iter(range(1, pages + 1))
+
+    def script(messages: list[ChatMessage]) -> ChatMessage:
+        number = next(taken, None)
+        acts = f'Thought: I read.\nAction: page\nAction Input: {{"number": {number}}}\n'
+        return answer("Thought: I can answer.\nAnswer: All read." if number is None else acts)
+
+    return ScriptedLLM(script=script)
+
+
+def coding(pages: int) -> ScriptedLLM:
+    """An LLM that writes code that looks up one page after the other."""
+    taken = iter(range(1, pages + 1))
+
+    def script(messages: list[ChatMessage]) -> ChatMessage:
+        number = next(taken, None)
+        return answer("All read." if number is None else f"I read.\n<execute>\nprint(page({number}))\n</execute>")
+
+    return ScriptedLLM(script=script)
+
+
+async def execute(code: str) -> str:
+    """Run code."""
+    return page(int(code.split("(")[2].rstrip(")")))
+
+
+AGENTS: dict[str, tuple[Any, Any, Any]] = {
+    "thinking": (ReActAgent, LosslessReActAgent, thinking),
+    "coding": (CodeActAgent, LosslessCodeActAgent, coding),
+}
+
+
+def agent_of(cls: Any, llm: ScriptedLLM, **given: Any) -> Any:
+    code = {"code_execute_fn": execute} if issubclass(cls, CodeActAgent) else {}
+    return cls(llm=llm, tools=[page], system_prompt="You read pages.", **code, **given)
+
+
+@pytest.mark.parametrize("kind", list(AGENTS))
+def test_agents_that_call_tools_in_words_are_shown_what_the_stock_ones_are(engine: Engine, kind: str) -> None:
+    stock, ours, script = AGENTS[kind]
     memory = LosslessMemory(engine, session_id="s", token_limit=50_000)
-    steps = ['Thought: I read.\nAction: page\nAction Input: {"number": 1}\n', "Thought: I can answer.\nAnswer: All read."]
-    agent = ReActAgent(llm=ScriptedLLM(script=[answer(step) for step in steps]), tools=[page])
-    assert str(asyncio.run(run(agent, user_msg="Read.", memory=memory))[0]) == "All read."
-    assert [message.role.value for message in memory.get_all()] == ["user", "assistant"]
+    found = []
+    for cls, given in ((stock, ChatMemoryBuffer.from_defaults(token_limit=50_000)), (ours, memory)):
+        llm = script(2)
+        done, events = asyncio.run(run(agent_of(cls, llm), user_msg="Read two.", memory=given))
+        found.append((str(done), [each.tool_name for each in done.tool_calls], events, llm.seen))
+    assert found[0] == found[1]
+    assert [message.role.value for message in memory.get_all()] == ["user", *["assistant", "tool"] * 2, "assistant"]
+    assert [message.content for message in memory.get_all()[2::2]] == [page(1), page(2)]
+
+
+@pytest.mark.parametrize("kind", list(AGENTS))
+def test_agents_that_call_tools_in_words_keep_within_the_limit_and_keep_every_step(engine: Engine, kind: str) -> None:
+    _stock, ours, script = AGENTS[kind]
+    memory, llm, seen = LosslessMemory(engine, session_id="s", token_limit=LIMIT), script(8), []
+    agent = agent_of(ours, llm, token_limit=LIMIT + 500)
+
+    def failing(messages: list[ChatMessage], script: Any = llm.script) -> ChatMessage:
+        seen.append(memory.get_all())
+        if len(seen) == 5:
+            raise ConnectionError("the provider is away")
+        said = script(messages)
+        assert isinstance(said, ChatMessage)
+        return said
+
+    llm.script = failing
+    with pytest.raises(Exception, match="provider is away"):
+        asyncio.run(run(agent, user_msg="Read all eight pages for K42.", memory=memory))
+    assert [len(each) for each in seen] == [1, 3, 5, 7, 9]
+    assert memory.get_all() == seen[-1]
+    done, _ = asyncio.run(run(agent, chat_history=memory.get_all(), memory=memory))
+    assert str(done) == "All read."
+    assert len(memory.get_all()) == 18
+    for prompt in llm.seen:
+        assert count_messages(prompt) <= LIMIT + 500
+        assert prompt[0].role == MessageRole.SYSTEM
+        assert "page" in str(prompt[0].content)
+        assert any("K42" in (message.content or "") for message in prompt), "the request is always there"
+        assert all(message.role != MessageRole.TOOL for message in prompt)
+    assert engine.verify().ok
+
+
+def test_an_answer_that_can_not_be_read_is_asked_for_again_and_not_kept(engine: Engine) -> None:
+    memory = LosslessMemory(engine, session_id="s", token_limit=LIMIT)
+    llm = ScriptedLLM(script=[answer("Action: page\nAction Input: {"), answer(""), answer("Thought: Well.\nAnswer: Seven.")])
+    assert str(asyncio.run(run(LosslessReActAgent(llm=llm, tools=[page]), user_msg="How many?", memory=memory))[0]) == "Seven."
+    assert "Error while parsing" in str(llm.seen[1][-1].content)
+    assert [message.content for message in llm.seen[2] if "parsing" in str(message.content)] == []
+    assert "was empty" in str(llm.seen[2][-1].content)
+    assert [message.content for message in memory.get_all()] == ["How many?", "Thought: Well.\nAnswer: Seven."]
+
+
+def test_agents_of_several_kinds_go_on_in_one_memory(engine: Engine) -> None:
+    memory = LosslessMemory(engine, session_id="s", token_limit=50_000)
+    agents = [
+        LosslessFunctionAgent(llm=reader(1), tools=[page]),
+        agent_of(LosslessReActAgent, thinking(1)),
+        agent_of(LosslessCodeActAgent, coding(1)),
+        LosslessFunctionAgent(llm=reader(0), tools=[page]),
+    ]
+    for agent in agents:
+        assert str(asyncio.run(run(agent, user_msg="Read.", memory=memory))[0]) == "All read."
+    thought, coded, called = (agent.llm.seen[-1] for agent in agents[1:])
+    assert "Action: page\nAction Input: {'number': 1}" in [message.content for message in thought]
+    assert f"Observation: {page(1)}" in [message.content for message in thought]
+    assert [message.role for message in coded].count(MessageRole.SYSTEM) == 1
+    assert [message.role.value for message in called] == [*["user", "assistant", "tool", "assistant"] * 3, "user"]
 
 
 def test_a_limit_below_all_that_must_be_sent_shows_the_request_alone(engine: Engine) -> None:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lossless_llamaindex.agent import LosslessFunctionAgent
+    from lossless_llamaindex.agent import LosslessCodeActAgent, LosslessFunctionAgent, LosslessReActAgent
     from lossless_llamaindex.memory import LosslessMemory
     from lossless_llamaindex.memory_block import LosslessMemoryBlock
     from lossless_llamaindex.stores import LosslessAsyncChatStore, LosslessChatStore, import_chat_store, import_chat_table
@@ -20,9 +20,11 @@ __all__ = [
     "LLMSummarizer",
     "LosslessAsyncChatStore",
     "LosslessChatStore",
+    "LosslessCodeActAgent",
     "LosslessFunctionAgent",
     "LosslessMemory",
     "LosslessMemoryBlock",
+    "LosslessReActAgent",
     "__version__",
     "import_chat_store",
     "import_chat_table",
@@ -35,9 +37,11 @@ _HOMES = {
     "LLMSummarizer": "lossless_llamaindex.summarizer",
     "LosslessAsyncChatStore": "lossless_llamaindex.stores",
     "LosslessChatStore": "lossless_llamaindex.stores",
+    "LosslessCodeActAgent": "lossless_llamaindex.agent",
     "LosslessFunctionAgent": "lossless_llamaindex.agent",
     "LosslessMemory": "lossless_llamaindex.memory",
     "LosslessMemoryBlock": "lossless_llamaindex.memory_block",
+    "LosslessReActAgent": "lossless_llamaindex.agent",
     "import_chat_store": "lossless_llamaindex.stores",
     "import_chat_table": "lossless_llamaindex.stores",
     "lossless_tools": "lossless_llamaindex.tools",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
+from llama_index.core.agent.workflow import AgentOutput
+from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ToolCallBlock
 from llama_index.core.llms.llm import LLM
 from llama_index.core.tools import AsyncBaseTool
 
@@ -14,7 +15,7 @@ from lossless.messages import LlamaIndexFormat
 from lossless.tokens import TokenCounter, count_parts, count_tools, counter_for
 from lossless_llamaindex.codec import FORMAT, decode_message, encode_message
 
-__all__ = ["count_messages", "fitted", "opening", "profile_of", "schemas", "with_state"]
+__all__ = ["count_messages", "fitted", "in_words", "opening", "profile_of", "schemas", "with_calls", "with_state"]
 
 _READER = LlamaIndexFormat()
 _PROFILES = (
@@ -53,6 +54,46 @@ def with_state(prompt: list[ChatMessage], given: Sequence[ChatMessage]) -> list[
 
 def _text(message: ChatMessage) -> str:
     return next((block.text for block in reversed(message.blocks) if isinstance(block, TextBlock)), "")
+
+
+def with_calls(kept: list[ChatMessage], output: AgentOutput | None) -> list[ChatMessage]:
+    """Add the calls that a step led to, to the message that made them in words, which is the last one."""
+    if output is None or not kept or not output.tool_calls:
+        return kept
+    last = kept[-1].model_copy()
+    last.blocks = [
+        *last.blocks,
+        *(
+            ToolCallBlock(tool_call_id=call.tool_id, tool_name=call.tool_name, tool_kwargs=call.tool_kwargs)
+            for call in output.tool_calls
+        ),
+    ]
+    return [*kept[:-1], last]
+
+
+def in_words(messages: Sequence[ChatMessage], role: MessageRole, result: str, call: str) -> list[ChatMessage]:
+    """Give a history for a model that calls tools in words.
+
+    Args:
+        messages: the history.
+        role: who says what a call returned.
+        result: what stands before that.
+        call: how a call is written that its message does not say in words, with ``{name}`` and ``{arguments}``.
+    """
+    told: list[ChatMessage] = []
+    for message in messages:
+        said = message.content or ""
+        calls = [block for block in message.blocks if isinstance(block, ToolCallBlock)]
+        if message.role == MessageRole.TOOL:
+            told.append(ChatMessage(role=role, content=result + said))
+        elif calls:
+            silent = [each for each in calls if each.tool_name not in said]
+            spoken = [TextBlock(text=call.format(name=each.tool_name, arguments=each.tool_kwargs)) for each in silent]
+            blocks = [block for block in message.blocks if not isinstance(block, ToolCallBlock)]
+            told.append(ChatMessage(role=message.role, blocks=[*blocks, *spoken]))
+        else:
+            told.append(message)
+    return told
 
 
 def count_messages(messages: Sequence[ChatMessage], counter: TokenCounter | None = None) -> int:
