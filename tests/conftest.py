@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lossless import AesGcmCipher
+from lossless.store import blobs
 from lossless.store.connection import Database, open_database
 from lossless_postgres import Server, ServerAbsentError, shared_server
 
@@ -53,6 +54,13 @@ def url(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'own.db'}"
     found: str = request.getfixturevalue("postgres_url")
     return found
+
+
+@pytest.fixture
+def payloads_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compressed, so that what was stored can be looked for in the files."""
+    monkeypatch.setattr(blobs, "_FROM", blobs.LARGEST)
+    monkeypatch.setattr(blobs, "_TRAINED_UP_TO", blobs.LARGEST)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

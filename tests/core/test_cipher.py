@@ -90,6 +90,7 @@ def server(request: pytest.FixtureRequest, kind: str) -> Server | None:
     return request.getfixturevalue("postgres") if kind == "postgresql" else None
 
 
+@pytest.mark.usefixtures("payloads_in_clear")
 def test_no_content_stands_in_the_files_of_an_encrypted_database(url: str, server: Server | None, tmp_path: Path) -> None:
     if server is not None and not Path(server.execute("SHOW data_directory")[0][0]).is_dir():
         pytest.skip("the server's files are on another machine")
@@ -103,6 +104,7 @@ def test_no_content_stands_in_the_files_of_an_encrypted_database(url: str, serve
     assert [form for form in spellings if form in found] == []
 
 
+@pytest.mark.usefixtures("payloads_in_clear")
 def test_an_unencrypted_database_shows_what_is_planted(url: str, server: Server | None, tmp_path: Path) -> None:
     if server is not None:
         pytest.skip("one database is enough to show that the other test looks at the right files")

@@ -107,6 +107,7 @@ MESSAGES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.usefixtures("payloads_in_clear")
 def test_no_secret_reaches_the_disk_and_the_message_says_what_was_taken_out(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'own.db'}"
     with Engine(url, window=8_000, plugins=[REDACTOR], load_plugins=False) as engine:
@@ -147,6 +148,7 @@ def test_what_was_redacted_is_recognised_when_it_comes_again(url: str) -> None:
         assert [message.payload for message in copy.messages()] == [message.payload for message in thread.messages()]
 
 
+@pytest.mark.usefixtures("payloads_in_clear")
 def test_messages_of_another_engine_are_redacted_as_well(tmp_path: Path) -> None:
     with Engine(f"sqlite:///{tmp_path / 'plain.db'}", load_plugins=False) as plain:
         plain.thread("t").append(MESSAGES)

@@ -260,6 +260,7 @@ def test_the_state_of_delta_channels_survives_pruning(saver: LosslessSaver) -> N
     assert app.get_state(config()).values["log"][:34] == before["log"]
 
 
+@pytest.mark.usefixtures("payloads_in_clear")
 def test_an_encrypting_serializer_leaves_nothing_in_clear(tmp_path: Any) -> None:
     path = tmp_path / "x.db"
     serde = EncryptedSerializer(_Cipher())

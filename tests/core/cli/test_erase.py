@@ -14,7 +14,7 @@ SECRET = "zebraquux-0199"
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
+def url(tmp_path: Path, payloads_in_clear: None) -> str:
     url = f"sqlite:///{tmp_path / 'own.db'}"
     with Engine(url, load_plugins=False) as engine:
         said = [{"id": f"id-{n}", "role": "user", "content": f"{SECRET} {n}" if n < 2 else f"message {n}"} for n in range(5)]

@@ -89,6 +89,7 @@ def test_every_command_with_a_database_takes_a_key_file_and_none_takes_a_key() -
         assert "key" not in parameters
 
 
+@pytest.mark.usefixtures("payloads_in_clear")
 def test_what_is_imported_with_a_key_is_encrypted(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "talk.jsonl").write_text('{"role": "user", "content": "Quokka"}\n{"role": "assistant", "content": "a Quokka"}\n')
     monkeypatch.setenv("LOSSLESS_KEY", KEY)

@@ -13,10 +13,12 @@ import pytest
 
 from lossless import Engine
 from lossless.errors import LosslessError
+from lossless.messages.payload import encode
 from lossless_faults import Faults
 from lossless_files import found_in, traces_of
 
 SECRET = "zebraquux 555-0199"
+SAID = {"id": "id-4", "role": "user", "content": f"My number is {SECRET}. " + "filler words " * 12}
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +27,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Engine(f"sqlite:///{path}", window=2_000, background=False, load_plugins=False) as engine:
         thread = engine.thread("t")
         said = [
-            {
-                "id": f"id-{n}",
-                "role": "user",
-                "content": (f"My number is {SECRET}. " if n == 4 else f"{n} ") + "filler words " * 12,
-            }
-            for n in range(40)
+            SAID if n == 4 else {"id": f"id-{n}", "role": "user", "content": f"{n} " + "filler words " * 12} for n in range(40)
         ]
         thread.append(said, compact=False)
         thread.compact(force=True)
@@ -77,5 +74,5 @@ def test_a_failure_at_any_statement_leaves_the_old_or_the_new_state(
             assert len(engine.erase("t", ["id-4"])) == 1
         engine.close()
         assert old_or_new(path) == "new"
-        assert found_in(path.parent.glob("own.db*"), traces_of(SECRET)) == {}
+        assert found_in(path.parent.glob("own.db*"), traces_of(SECRET, encode(SAID))) == {}
     assert found == {"old", "new"}

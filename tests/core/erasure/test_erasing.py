@@ -13,6 +13,7 @@ from sqlalchemy import text
 from lossless import Engine, Thread
 from lossless.errors import NotFoundError
 from lossless.messages import OPENAI, problems
+from lossless.store.blobs import unpack
 
 SECRET = "zebraquux 555-0199-7744"
 
@@ -41,6 +42,8 @@ def everything_shown(engine: Engine) -> str:
         for table in ("message", "blob", "summary", "node", "head_log", "snapshot", "head", "tombstone"):
             for row in connection.execute(text(f"SELECT * FROM lossless_{table}")):
                 found.append(" ".join(bytes(v).decode("latin-1") if isinstance(v, bytes) else str(v) for v in row))
+        for row in connection.execute(text("SELECT codec, size, data FROM lossless_blob")):
+            found.append(unpack(row.codec, row.size, row.data).decode("latin-1"))
     return "\n".join(found)
 
 
