@@ -84,7 +84,7 @@ def both(savers: tuple[LosslessSaver, Oracle], chance: random.Random, step: int)
         checkpoint = empty_checkpoint() | {"id": f"{step:04d}", "channel_values": {"n": step, "l": ["x" * 99, f"{step} " * 40]}}
     else:
         checkpoint = empty_checkpoint() | {"id": chance.choice(ids), "channel_values": {"n": -step}}
-    versions = {name: f"{step}" for name in checkpoint["channel_values"]}
+    versions = dict.fromkeys(checkpoint["channel_values"], f"{step}")
     checkpoint["channel_versions"] = versions  # type: ignore[typeddict-unknown-key]
     writes = chance.choice([[("n", step), ("l", step)], [("__interrupt__", step)], [("l", step)]])
     task, path = f"task {chance.randrange(2)}", f"~{chance.randrange(2)}"
@@ -111,7 +111,7 @@ def seen(saver: Any, where: Any) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_source_and_copies_never_see_what_the_others_do(saver: LosslessSaver, seed: int) -> None:
-    chance, oracle = random.Random(seed), Oracle()  # noqa: S311 - not for secrets
+    chance, oracle = random.Random(seed), Oracle()
     for step in range(75):
         both((saver, oracle), chance, step)
         if step % 6 == 0:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT
 
 from lossless.checkpoints import (
     CheckpointDraft,
+    Details,
     Gathered,
     Outline,
     Place,
@@ -26,6 +29,7 @@ from lossless.errors import CorruptError, LosslessError, MessageError
 from lossless.store.recent import Recent
 from lossless_langgraph.leaves import SerializedLeaves
 from lossless_langgraph.removing import Facts
+from lossless_langgraph.retention import Looks
 
 __all__ = ["Channels", "Coding", "Memory"]
 
@@ -149,6 +153,14 @@ class Coding:
         delta = self.facts(outline).get("counters_since_delta_snapshot") or {}
         return Facts(delta=frozenset(delta), valued=frozenset(self.channels(outline)))
 
+    def looks(self, details: Details) -> Looks:
+        """Give what a rule of retention may look up."""
+        return Looks(
+            parents=lambda outline: self.facts(outline).get("parents") or {},
+            made_at=lambda place: _time(self._read_whole(details.body(place)).get("ts")),
+            waits=lambda place: any(self._read_whole(channel) == INTERRUPT for channel in details.written(place)),
+        )
+
     def read(self, stored: Stored) -> CheckpointTuple:
         """Read a checkpoint.
 
@@ -246,6 +258,14 @@ def _naming(place: Place, what: str, reader: TreeReader | None = None) -> Iterat
             else "restore a backup, or open it with the serializer it was written with"
         )
         raise CorruptError(f"{where}: {said:.500}", hint=hint) from error
+
+
+def _time(stamp: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(stamp))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def _config(place: Place, checkpoint_id: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -20,15 +20,17 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from lossless import Engine
-from lossless.checkpoints import CheckpointStore, Gathered, Outline, Place
+from lossless.checkpoints import CheckpointStore, Details, Gathered, Outline, Place, Thinned
 from lossless.errors import ConfigError, LosslessError, StoreBusyError
 from lossless.sharing import shared_engine
 from lossless.store.keys import checked_name
 from lossless.twins import async_twin
 from lossless_langgraph.coding import Coding, Memory
+from lossless_langgraph.connecting import Connection, database_url
 from lossless_langgraph.filters import matches
 from lossless_langgraph.leaves import leaves_for
 from lossless_langgraph.removing import newest_of_each, thinned
+from lossless_langgraph.retention import Retained, checked_rule, summed
 
 __all__ = ["LosslessSaver"]
 
@@ -60,19 +62,19 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         super().__init__(serde=serde)
         if capture:
             raise ConfigError("channels can't be captured yet", hint="leave capture out; append messages to a thread yourself")
-        self.engine = engine_or_url if isinstance(engine_or_url, Engine) else shared_engine(_url(engine_or_url))
+        self.engine = engine_or_url if isinstance(engine_or_url, Engine) else shared_engine(database_url(engine_or_url))
         self._store = CheckpointStore(self.engine.database, self.engine.secrets, self.engine.namespace)
         self._memory = Memory()
 
     @classmethod
-    def from_conn_string(cls, conn_string: str, *, serde: SerializerProtocol | None = None) -> _Connection:
+    def from_conn_string(cls, conn_string: str, *, serde: SerializerProtocol | None = None) -> Connection[LosslessSaver]:
         """Give a saver on an engine of its own, for ``with`` and ``async with``; leaving closes it.
 
         Args:
             conn_string: a URL, the path of an SQLite database, or ``:memory:``.
             serde: as for the saver.
         """
-        return _Connection(lambda: cls(Engine(_url(conn_string)), serde=serde))
+        return Connection(lambda: cls(Engine(database_url(conn_string)), serde=serde))
 
     def setup(self) -> None:
         """Do nothing: opening the engine has made the tables. It is there for code that calls it."""
@@ -176,10 +178,15 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         """Remove the checkpoints whose metadata names one of these runs; what state of others is made of stays, hidden."""
         coding = self._coding()
         runs = {coding.address(_run(run_id)) for run_id in run_ids}
-        threads = sorted({thread_id for run in runs for thread_id in self._store.threads_of_run(run)})
-        for thread_id in threads:
+
+        def kept(outlines: Sequence[Outline], _details: Details) -> set[Place]:
+            return {one.place for one in outlines if one.run not in runs and not one.hidden}
+
+        for thread_id in sorted({thread_id for run in runs for thread_id in self._store.threads_of_run(run)}):
             self._thin(
-                coding, thread_id, lambda outlines: {one.place for one in outlines if one.run not in runs and not one.hidden}
+                coding,
+                thread_id,
+                lambda outlines, _details: {one.place for one in outlines if one.run not in runs and not one.hidden},
             )
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -199,7 +206,42 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             if strategy == "delete":
                 self.delete_thread(thread_id)
             else:
-                self._thin(self._coding(), _name(thread_id), newest_of_each)
+                self._thin(self._coding(), _name(thread_id), lambda outlines, _details: newest_of_each(outlines))
+
+    def retain(
+        self,
+        thread_ids: Sequence[str] | None = None,
+        *,
+        keep_last: int | None = None,
+        older_than: timedelta | None = None,
+        dry_run: bool = False,
+    ) -> Retained:
+        """Remove old checkpoints, and the content that nothing is made of any more.
+
+        What either rule keeps stays, the newest checkpoint of each namespace always, and one that waits at an interrupt with
+        nothing after it. What the state of those is made of stays, hidden; copies lose nothing. A sub-graph that ran once goes
+        with the checkpoint of the root graph that it ran after.
+
+        Args:
+            thread_ids: of these threads; None: of all.
+            keep_last: how many of each namespace stay, the newest.
+            older_than: only what is older than this goes.
+            dry_run: remove nothing, and tell what would go.
+
+        Raises:
+            ConfigError: no rule is given, or one that can't be.
+        """
+        rule, coding = checked_rule(keep_last, older_than), self._coding()
+        if isinstance(thread_ids, str):
+            raise ConfigError("thread_ids is one text, not several ids", hint="give a list, such as thread_ids=['user-42']")
+        names = self._store.threads() if thread_ids is None else dict.fromkeys(map(_name, thread_ids))
+        return summed(
+            {
+                name: self._thin(coding, name, lambda found, details: rule.kept(found, coding.looks(details)), dry_run=dry_run)
+                for name in names
+            },
+            dry_run=dry_run,
+        )
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Let a thread begin with all checkpoints and writes of another, in the same time however many there are.
@@ -223,6 +265,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
     aput_writes = async_twin(put_writes)  # type: ignore[arg-type]
     adelete_thread = async_twin(delete_thread)  # type: ignore[arg-type]
     adelete_for_runs = async_twin(delete_for_runs)  # type: ignore[arg-type]
+    aretain = async_twin(retain)
     aprune = async_twin(prune)  # type: ignore[arg-type]
     acopy_thread = async_twin(copy_thread)  # type: ignore[arg-type]
     asetup = async_twin(setup)
@@ -278,42 +321,13 @@ class LosslessSaver(BaseCheckpointSaver[str]):
                 return
         raise StoreBusyError(f"the checkpoints of {thread_id!r} are removed by somebody else again and again")
 
-    def _thin(self, coding: Coding, thread_id: str, kept: Callable[[Sequence[Outline]], set[Place]]) -> None:
-        self._store.thin(thread_id, lambda outlines: thinned(outlines, kept(outlines), coding.reasons))
+    def _thin(
+        self, coding: Coding, thread_id: str, kept: Callable[[Sequence[Outline], Details], set[Place]], *, dry_run: bool = False
+    ) -> Thinned:
+        def choose(outlines: Sequence[Outline], details: Details) -> tuple[set[Place], set[Place]]:
+            return thinned(outlines, kept(outlines, details), coding.reasons)
 
-
-class _Connection(AbstractContextManager[LosslessSaver], AbstractAsyncContextManager[LosslessSaver]):
-    """Opens a saver, and closes its engine; ``with`` and ``async with``."""
-
-    def __init__(self, open: Callable[[], LosslessSaver]) -> None:
-        self._open = open
-        self._saver: LosslessSaver | None = None
-
-    def __enter__(self) -> LosslessSaver:
-        self._saver = self._open()
-        return self._saver
-
-    def __exit__(self, *_error: object) -> None:
-        if self._saver is not None:
-            self._saver.engine.close()
-
-    _aopen = async_twin(__enter__)
-    _aclose = async_twin(__exit__)
-
-    async def __aenter__(self) -> LosslessSaver:
-        return await self._aopen()
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._aclose(*error)
-
-
-def _url(text: str) -> str:
-    """Give the URL of a database that is named by URL, path or ``:memory:``."""
-    if not isinstance(text, str):
-        raise ConfigError(f"a {type(text).__name__} is neither an engine nor a URL", hint="give an Engine, a URL or a path")
-    if text == ":memory:":
-        return "sqlite://"
-    return text if "://" in text else f"sqlite:///{text}"
+        return self._store.thin(thread_id, choose, dry_run=dry_run)
 
 
 def _where(config: RunnableConfig) -> tuple[str, str, str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["CheckpointDraft", "Gathered", "Outline", "Place", "Stored", "StoredWrite", "WriteDraft"]
+__all__ = ["CheckpointDraft", "Gathered", "Outline", "Place", "Stored", "StoredWrite", "Thinned", "WriteDraft"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,3 +93,22 @@ class Stored:
     facts: bytes
     writes: tuple[StoredWrite, ...]
     parts: Mapping[bytes, bytes] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinned:
+    """What was removed of a thread, in numbers.
+
+    Attributes:
+        checkpoints: checkpoints that were removed.
+        hidden: checkpoints that are no longer listed, but stay.
+        writes: writes that were removed.
+        parts: parts that were removed.
+        bytes: bytes of content that went from the database; less than none where rows that copies have became the thread's own.
+    """
+
+    checkpoints: int = 0
+    hidden: int = 0
+    writes: int = 0
+    parts: int = 0
+    bytes: int = 0

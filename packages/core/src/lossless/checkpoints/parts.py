@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from lossless.checkpoints.trees import refers_to
 from lossless.errors import CorruptError
@@ -69,8 +69,8 @@ def load_parts(connection: Connection, namespace: str, pool: int, digests: Itera
     return found
 
 
-def sweep_parts(connection: Connection, namespace: str, pool: int, roots: Iterable[bytes]) -> int:
-    """Remove the parts of a pool that nothing refers to any more, and give how many.
+def sweep_parts(connection: Connection, namespace: str, pool: int, roots: Iterable[bytes]) -> tuple[int, int]:
+    """Remove the parts of a pool that nothing refers to any more, and give how many, and how many bytes they took.
 
     Args:
         connection: a connection in a write transaction that has locked the pool.
@@ -87,11 +87,11 @@ def sweep_parts(connection: Connection, namespace: str, pool: int, roots: Iterab
                 sealed = vault.unseal(row.data, *_place(namespace, pool, bytes(row.digest)))
                 inner.update(refers_to(unpack(row.codec, row.size, sealed)))
         level = inner - live
-    held = {bytes(row.digest) for row in connection.execute(_ALL, {"namespace": namespace, "pool": pool})}
-    dead = sorted(held - live)
+    held = {bytes(row.digest): int(row.stored) for row in connection.execute(_ALL, {"namespace": namespace, "pool": pool})}
+    dead = sorted(held.keys() - live)
     if dead:
         _DELETE.run(connection, *({"in_namespace": namespace, "in_pool": pool, "one": digest} for digest in dead))
-    return len(dead)
+    return len(dead), sum(held[digest] for digest in dead)
 
 
 def drop_pool(connection: Connection, namespace: str, pool: int) -> None:
@@ -115,7 +115,7 @@ _INSERT = Prepared(insert_new(_PART))
 _HELD = select(_PART.c.digest).where(*_OF_POOL, _NAMED)
 _LOAD = select(_PART.c.digest, _PART.c.inner, _PART.c.size, _PART.c.codec, _PART.c.data).where(*_OF_POOL, _NAMED)
 _NODES = _LOAD.where(_PART.c.inner == 1)
-_ALL = select(_PART.c.digest).where(*_OF_POOL)
+_ALL = select(_PART.c.digest, func.length(_PART.c.data).label("stored")).where(*_OF_POOL)
 _DELETE = Prepared(
     delete(_PART).where(
         _PART.c.namespace == bindparam("in_namespace"),

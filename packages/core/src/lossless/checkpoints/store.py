@@ -5,33 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, select
 
 from lossless.checkpoints import rows
 from lossless.checkpoints.lines import (
     Line,
     begin_line,
     copy_line,
-    drop_line,
     find_line,
     hold_line,
     lock_line,
-    own_all,
     users_of,
-    users_of_pool,
 )
-from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Place, Stored, StoredWrite, WriteDraft
-from lossless.checkpoints.parts import absent_parts, drop_pool, insert_parts, load_parts, sweep_parts
+from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Place, Stored, StoredWrite, Thinned, WriteDraft
+from lossless.checkpoints.parts import absent_parts, insert_parts, load_parts
 from lossless.checkpoints.reading import (
     newest_row,
     outlines_of_all,
     outlines_of_line,
-    outlines_to_thin,
     row_at,
     write_keys,
     writes_at,
 )
-from lossless.checkpoints.rows import CHECKPOINT, WRITE
+from lossless.checkpoints.removal import Choice, remove_line, thin_line
+from lossless.checkpoints.rows import CHECKPOINT, POOL
 from lossless.checkpoints.trees import pieces, refers_to
 from lossless.store.database import Database
 from lossless.store.digests import blob_digest
@@ -41,9 +38,6 @@ from lossless.store.rereading import rereads
 __all__ = ["CheckpointStore"]
 
 _PAGE = 64
-
-Choice = Callable[[Sequence[Outline]], tuple[set[Place], set[Place]]]
-"""Says of a thread's checkpoints which are to be removed, and which hidden."""
 
 
 class CheckpointStore:
@@ -164,8 +158,8 @@ class CheckpointStore:
 
         def job(connection: Connection) -> None:
             line = lock_line(connection, self._namespace, thread_id)
-            if line is not None and drop_line(connection, self._namespace, line):
-                self._sweep(connection, line.pool)
+            if line is not None:
+                remove_line(connection, self._namespace, line)
 
         self._database.write(job)
 
@@ -179,27 +173,32 @@ class CheckpointStore:
         """
         self._database.write(lambda connection: copy_line(connection, self._namespace, source, target))
 
-    def thin(self, thread_id: str, choose: Choice) -> None:
-        """Remove some checkpoints of a thread with their writes, hide others, and remove the parts nothing refers to any more."""
+    def thin(self, thread_id: str, choose: Choice, *, dry_run: bool = False) -> Thinned:
+        """Remove some checkpoints of a thread with their writes, hide others, and remove the parts nothing refers to any more.
 
-        def job(connection: Connection) -> None:
+        Args:
+            thread_id: the thread.
+            choose: says which.
+            dry_run: do it all, count it, and take it back.
+        """
+
+        def job(connection: Connection) -> Thinned:
             line = lock_line(connection, self._namespace, thread_id)
-            if line is None:
-                return
-            outlines = outlines_to_thin(connection, self._namespace, line)
-            removed, hidden = choose(outlines)
-            if not removed and not hidden:
-                return
-            line = own_all(connection, self._namespace, line)
-            for place in sorted(hidden, key=_order):
-                connection.execute(update(CHECKPOINT).where(*self._at(CHECKPOINT, line, place)).values(hidden=1))
-            for place in sorted(removed, key=_order):
-                for table in (CHECKPOINT, WRITE):
-                    connection.execute(delete(table).where(*self._at(table, line, place)))
-            if removed:
-                self._sweep(connection, line.pool)
+            found = Thinned() if line is None else thin_line(connection, self._namespace, line, choose)
+            if dry_run:
+                raise _TakenBack(found)
+            return found
 
-        self._database.write(job)
+        try:
+            return self._database.write(job)
+        except _TakenBack as counted:
+            return counted.found
+
+    @rereads
+    def threads(self) -> list[str]:
+        """Give all threads that have checkpoints or writes."""
+        with self._database.read() as connection:
+            return sorted(connection.execute(select(POOL.c.thread_id).where(POOL.c.namespace == self._namespace)).scalars())
 
     @rereads
     def threads_of_run(self, run: bytes) -> list[str]:
@@ -255,33 +254,10 @@ class CheckpointStore:
             parts=load_parts(connection, self._namespace, line.pool, addresses),
         )
 
-    def _sweep(self, connection: Connection, pool: int) -> None:
-        users = users_of_pool(connection, self._namespace, pool)
-        if not users:
-            drop_pool(connection, self._namespace, pool)
-            return
-        strands = {strand for line in users for strand in line.strands}
-        sweep_parts(connection, self._namespace, pool, self._roots(connection, pool, strands))
 
-    def _roots(self, connection: Connection, pool: int, strands: set[int]) -> set[bytes]:
-        found: set[bytes] = set()
-        for strand in sorted(strands):
-            for row in connection.execute(rows.OUTLINES.where(*self._of_strand(CHECKPOINT, strand))):
-                for item in pieces(rows.outline(connection, self._namespace, pool, "", row).channels):
-                    found.update(refers_to(item))
-            for row in connection.execute(rows.WRITES.where(*self._of_strand(WRITE, strand))):
-                place = Place(thread_id="", checkpoint_ns=row.checkpoint_ns, checkpoint_id=row.checkpoint_id)
-                for item in pieces(rows.write_body(connection, self._namespace, pool, place, row)):
-                    found.update(refers_to(item))
-        return found
+class _TakenBack(Exception):
+    """Takes back what a job has done, with what it has counted."""
 
-    def _of_strand(self, table: Any, strand: int) -> tuple[Any, ...]:
-        return table.c.namespace == self._namespace, table.c.strand == strand
-
-    def _at(self, table: Any, line: Line, place: Place) -> tuple[Any, ...]:
-        named = (table.c.checkpoint_ns == place.checkpoint_ns, table.c.checkpoint_id == place.checkpoint_id)
-        return (*self._of_strand(table, line.own), *named)
-
-
-def _order(place: Place) -> tuple[str, str]:
-    return place.checkpoint_ns, place.checkpoint_id
+    def __init__(self, found: Thinned) -> None:
+        super().__init__("taken back")
+        self.found = found

@@ -18,8 +18,8 @@ class CheckpointPoolRow(Base, table=True):
     """Which pool of parts a thread's checkpoints are made of: its own, or after a copy that of the thread it was copied from.
 
     ``strand`` is what the thread's own checkpoints and writes bear. ``inherits`` counts the strands that it shares with copies,
-    which nobody adds to or changes. Who puts holds this row, who removes parts or copies the thread locks it, so that no part goes
-    that somebody has just referred to, and nothing comes to a strand that has just been shared.
+    which nobody adds to or changes. Who puts holds this row, who removes parts or copies the thread locks it, so that no part
+    goes that somebody has just referred to, and nothing comes to a strand that has just been shared.
     """
 
     __tablename__ = "lossless_checkpoint_pool"
