@@ -11,7 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from lossless.checkpoints.model import CheckpointDraft, Outline, Place, WriteDraft
 from lossless.checkpoints.trees import joined
 from lossless.errors import CorruptError
-from lossless.store.blobs import RAW, ZSTD, pack, unpack
+from lossless.store.blobs import RAW, TRAINED, ZSTD, pack, unpack
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
 from lossless.store.tables import CheckpointInheritedRow, CheckpointPoolRow, CheckpointRow, CheckpointWriteRow
@@ -40,7 +40,7 @@ WRITE = CheckpointWriteRow.__table__  # type: ignore[attr-defined]
 POOL = CheckpointPoolRow.__table__  # type: ignore[attr-defined]
 INHERITED = CheckpointInheritedRow.__table__  # type: ignore[attr-defined]
 
-_MARKS = {RAW: b"r", ZSTD: b"z"}
+_MARKS = {RAW: b"r", ZSTD: b"z", TRAINED: b"1"}
 
 
 def checkpoint_row(connection: Connection, namespace: str, pool: int, strand: int, draft: CheckpointDraft) -> dict[str, Any]:
