@@ -63,7 +63,7 @@ def test_a_package_is_typed(package: str) -> None:
 @pytest.mark.parametrize(
     ("package", "name"),
     [
-        ("lossless_langgraph", "compaction_node"),
+        ("lossless_langgraph", "LosslessMessagesChannel"),
     ],
 )
 def test_a_documented_name_that_is_not_there_yet_says_so(package: str, name: str) -> None:

@@ -190,6 +190,14 @@ assert_type(lossless_langgraph.__version__, str)
 assert_type(lossless_llamaindex.__version__, str)
 
 
+def langgraph_is_typed(engine: lossless.Engine) -> None:
+    """Make what the LangGraph adapter has."""
+    assert_type(lossless_langgraph.LosslessSaver(engine), lossless_langgraph.LosslessSaver)
+    assert_type(lossless_langgraph.lossless_tools(engine)[0].name, str)
+    assert_type(lossless_langgraph.pre_model_hook(engine, window=4_000).invoke({}), dict[str, Any])
+    assert_type(lossless_langgraph.compaction_node(engine, thread="t").invoke({}), dict[str, Any])
+
+
 async def llamaindex_is_typed(engine: lossless.Engine) -> None:
     """Make what the LlamaIndex adapter has, and ask it."""
     memory = lossless_llamaindex.LosslessMemory(engine, session_id="s", token_limit=4_000)

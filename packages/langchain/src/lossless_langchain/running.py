@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Current", "below", "current_run", "in_thread", "named_thread", "nested_under", "thread_of"]
+__all__ = ["Current", "below", "current_run", "in_thread", "keeps_state", "named_thread", "nested_under", "thread_of"]
 
 _KEYS = ("thread_id", "session_id")
 _LONGEST = 512  # characters of a thread id
@@ -54,6 +54,11 @@ def thread_of(config: Mapping[str, Any] | None) -> str | None:
     if current is not None and named in (None, current.named):
         return current.thread_id
     return named
+
+
+def keeps_state(config: Mapping[str, Any] | None) -> bool:
+    """Tell whether a graph's state is kept between runs, so that it holds all of its thread."""
+    return ((config or {}).get("configurable") or {}).get("__pregel_checkpointer") is not None
 
 
 def nested_under(config: Mapping[str, Any]) -> str:

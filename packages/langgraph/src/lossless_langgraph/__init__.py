@@ -1,4 +1,4 @@
-"""Lossless for LangGraph: a checkpointer that keeps everything, and stores it once."""
+"""Lossless for LangGraph: a checkpointer that keeps everything and stores it once, and what graphs need to use their past."""
 
 from __future__ import annotations
 
@@ -6,22 +6,34 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lossless_langgraph.nodes import compaction_node, pre_model_hook
     from lossless_langgraph.saver import LosslessSaver
+    from lossless_langgraph.tools import lossless_tools
 
-__all__ = ["LosslessSaver", "__version__"]
+__all__ = ["LosslessSaver", "__version__", "compaction_node", "lossless_tools", "pre_model_hook"]
 
 __version__ = version("lossless-langgraph")
 
-_NOT_YET = ("LosslessMessagesChannel", "compaction_node", "lossless_tools", "pre_model_hook")
+_HOMES = {
+    "LosslessSaver": "lossless_langgraph.saver",
+    "compaction_node": "lossless_langgraph.nodes",
+    "lossless_tools": "lossless_langgraph.tools",
+    "pre_model_hook": "lossless_langgraph.nodes",
+}
+_NOT_YET = ("LosslessMessagesChannel",)
 
 if not TYPE_CHECKING:  # a type checker shall report the names that are missing
 
     def __getattr__(name: str) -> Any:
-        if name == "LosslessSaver":
-            from lossless_langgraph.saver import LosslessSaver
+        if name in _HOMES:
+            from importlib import import_module
 
-            return LosslessSaver
+            return getattr(import_module(_HOMES[name]), name)
         # ImportError for documented names: of an AttributeError, `from … import …` would swallow the words.
         if name in _NOT_YET:
             raise ImportError(f"{__name__}.{name} is not there yet in version {__version__}; until then use `lossless` itself")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

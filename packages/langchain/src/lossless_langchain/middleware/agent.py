@@ -17,12 +17,12 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from lossless import ActiveContext, Budget, Engine, Thread
-from lossless.errors import ConfigError
+from lossless_langchain.middleware.following import followed
 from lossless_langchain.middleware.ledger import Ledger, Ledgers, with_ids
 from lossless_langchain.middleware.merging import added, merged
-from lossless_langchain.middleware.sizes import ToolSizes, budget_for, is_overflow, tokens_of
+from lossless_langchain.middleware.sizes import ToolSizes, budget_for, is_overflow, own_budget, tokens_of
 from lossless_langchain.models import profile_name
-from lossless_langchain.running import below, current_run, in_thread, named_thread, nested_under
+from lossless_langchain.running import below, current_run, in_thread, keeps_state, named_thread, nested_under
 from lossless_langchain.summaries import summarize_with
 from lossless_langchain.tools import lossless_tools
 
@@ -102,7 +102,7 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         super().__init__()
         self.engine = engine if isinstance(engine, Engine) else Engine(engine)
         self.tools = lossless_tools(self.engine, allow_expand=allow_expand) if tools else []
-        self._own_budget = _own_budget(window, budget)
+        self._own_budget = own_budget(window, budget)
         self._profile = profile
         self._ledgers = Ledgers()
         self._sizes = ToolSizes(self.engine)
@@ -168,12 +168,7 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
             budget = _lowered(budget, ledger.ceiling, self.engine.margin)
         thread = self.engine.thread(run.thread_id, budget=budget)
         self._claim(run.thread_id)
-        ledger.store(thread, state, whole=run.whole)
-        context = self._context(thread, request)
-        if run.whole and ledger.follow(thread, context.total, state):
-            context = self._context(thread, request)
-        if any(item.kind == "omission" for item in context.items) and thread.compact(by_hand=False).changed:
-            context = self._context(thread, request)
+        context = followed(ledger, thread, state, lambda: self._context(thread, request), whole=run.whole)
         shown = _shown(request, context, state)
         return _Call(run=run, ledger=ledger, budget=budget, thread=thread, context=context, request=shown)
 
@@ -223,7 +218,7 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         if above and caller is None:
             first = next((message.id for message in state["messages"] if message.id), "")
             return _Run(thread_id=below(named, above, first), named=named, fresh=False, whole=True)
-        return _Run(thread_id=named, named=named, fresh=False, whole=_has_checkpoints(config))
+        return _Run(thread_id=named, named=named, fresh=False, whole=keeps_state(config))
 
     def _fresh(self, config: Mapping[str, Any], named: str | None, caller: str | None) -> _Run:
         """Make up a thread; the same one when a call is tried again."""
@@ -246,12 +241,6 @@ def _config() -> Mapping[str, Any]:
 def _config_of(request: ToolCallRequest) -> Mapping[str, Any]:
     found = getattr(request.runtime, "config", None)
     return found if isinstance(found, Mapping) else _config()
-
-
-def _own_budget(window: int | None, budget: Budget | None) -> Budget | None:
-    if window is not None and budget is not None:
-        raise ConfigError("window and budget contradict each other", hint="give the window inside the Budget")
-    return Budget(window=window) if window is not None else budget
 
 
 def _lowered(budget: Budget, ceiling: int, margin: float) -> Budget:
@@ -280,8 +269,3 @@ def _messages_of(result: Any) -> list[Any]:
                     found += value if isinstance(value, (list, tuple)) else [value]
         return found
     return list(result) if isinstance(result, (list, tuple)) else [result]
-
-
-def _has_checkpoints(config: Mapping[str, Any]) -> bool:
-    """Tell whether the state of this thread is kept between runs, so that it holds all of it."""
-    return (config.get("configurable") or {}).get("__pregel_checkpointer") is not None

@@ -16,7 +16,7 @@ from lossless.tokens import count_parts, count_tools, find_model
 from lossless_langchain.codec import encode_message
 from lossless_langchain.models import model_name, window_of
 
-__all__ = ["ToolSizes", "budget_for", "is_overflow", "tokens_of"]
+__all__ = ["ToolSizes", "budget_for", "is_overflow", "own_budget", "tokens_of"]
 
 _READER = LangChainFormat()
 _OVERFLOW = re.compile(
@@ -27,6 +27,17 @@ _OVERFLOW = re.compile(
 )
 _OTHERWISE = ("ratelimit", "timeout", "connection", "authentication", "permission")
 """Words in the names of errors that are about something else, whatever their text says."""
+
+
+def own_budget(window: int | None, budget: Budget | None) -> Budget | None:
+    """Give the budget that somebody is given by window or in detail, if any.
+
+    Raises:
+        ConfigError: by both.
+    """
+    if window is not None and budget is not None:
+        raise ConfigError("window and budget contradict each other", hint="give the window inside the Budget")
+    return Budget(window=window) if window is not None else budget
 
 
 def budget_for(engine: Engine, model: Any, own: Budget | None) -> Budget:
@@ -45,9 +56,10 @@ def budget_for(engine: Engine, model: Any, own: Budget | None) -> Budget:
     known = find_model(model_name(model), engine.plugins.models()) if model_name(model) else None
     if known is not None:
         return Budget(window=known.max_input or known.window)
+    name = model_name(model) or ("the model" if model is None else type(model).__name__)
     raise ConfigError(
-        f"nothing says how large the window of {model_name(model) or type(model).__name__} is: the model has no profile",
-        hint="give window= to LosslessMiddleware, or window=, model= or budget= to the Engine",
+        f"nothing says how large the window of {name} is: the model has no profile",
+        hint="give window= beside the engine, or window=, model= or budget= to the Engine",
     )
 
 
