@@ -271,33 +271,38 @@ class Engine(Removals, Upkeep):
 
     def remaker(self, key: ThreadKey) -> Callable[[Connection, Sequence[int]], Summary | None]:
         """Give what makes a leaf again without a model."""
-        soft = self.budget.limits(self.margin).soft if self.budget is not None else 20_000
-        return lambda connection, seqs: self.compactor.remake(connection, key, list(seqs), soft)
+        budget, margin = self.budget, self.margin if self.budget is not None else 0.0
 
-    @rereads
+        def remake(connection: Connection, seqs: Sequence[int]) -> Summary | None:
+            soft = budget.limits(margin).soft if budget is not None else 20_000
+            return self.compactor.remake(connection, key, list(seqs), soft)
+
+        return remake
+
     def key_of(self, thread_id: str) -> ThreadKey:
         """Give a thread's key with what it inherits as a branch; a thread that is not there yet inherits nothing."""
-        known = self._keys.get(thread_id)
-        if known is None:
-            with self.database.read() as connection:
-                known = find_key(connection, self.namespace, thread_id)
-            if known is None:
-                return ThreadKey(self.namespace, thread_id)
-            self._keys.put(thread_id, known)
-        return known
+        return self._keys.get(thread_id) or self._find_key(thread_id)
 
     @rereads
+    def _find_key(self, thread_id: str) -> ThreadKey:
+        with self.database.read() as connection:
+            found = find_key(connection, self.namespace, thread_id)
+        if found is None:
+            return ThreadKey(self.namespace, thread_id)
+        self._keys.put(thread_id, found)
+        return found
+
     def format_of(self, key: ThreadKey) -> str | None:
         """Give the format that a thread was begun with, or None if it is not there."""
-        known = self._thread_formats.get(key)
-        if known is None:
-            with self.database.read() as connection:
-                head = read_head(connection, key)
-            if head is None:
-                return None
-            known = head.format
-            self._thread_formats.put(key, known)
-        return known
+        return self._thread_formats.get(key) or self._find_format(key)
+
+    @rereads
+    def _find_format(self, key: ThreadKey) -> str | None:
+        with self.database.read() as connection:
+            head = read_head(connection, key)
+        if head is not None:
+            self._thread_formats.put(key, head.format)
+        return None if head is None else head.format
 
     def knows_summary(self, key: ThreadKey, connection: Connection | None = None) -> Callable[[str], bool]:
         """Give what tells whether a thread has a summary of an id, within a transaction or in one of its own."""

@@ -70,6 +70,8 @@ def is_rendered_summary(text: str) -> str | None:
 
 def is_engines_own(text: str, known: Callable[[str], bool]) -> bool:
     """Tell whether a text is what the engine writes into contexts, come back: a line of its own, or a known summary."""
+    if "<" not in text and not text.startswith("["):
+        return False
     id = is_rendered_summary(text)
     return known(id) if id is not None else any(line.fullmatch(text) is not None for line in _OWN_LINES)
 

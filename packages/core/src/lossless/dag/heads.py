@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, null, select, text, update
 
@@ -41,8 +41,7 @@ DELETED = "deleted"
 _THREAD = ThreadRow.__table__  # type: ignore[attr-defined]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(NamedTuple):
     """Where a thread stands.
 
     Attributes:
@@ -200,7 +199,7 @@ def begin_thread(connection: Connection, key: ThreadKey, views: ViewStore, view:
     if _INSERT_THREAD.run(connection, row) == 0:
         return None
     address = views.store(connection, key.namespace, view)
-    head = replace(start, view=address)
+    head = start._replace(view=address)
     connection.execute(
         insert(_HEAD),
         {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from lossless.dag.editing import Remake, edit, revisions_since
-from lossless.dag.heads import create_thread, lock_existing_head, lock_head, moves, swing
+from lossless.dag.heads import Head, create_thread, lock_existing_head, lock_head, moves, swing
 from lossless.dag.matching import ReadMessages, new_drafts
 from lossless.dag.placing import show_newest_request
 from lossless.dag.view import View, ViewStore
@@ -23,8 +24,7 @@ _RECENT_VIEWS = 4
 """A context that comes back was rendered from one of so many: the thread may have been compacted meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ingested:
+class Ingested(NamedTuple):
     """What came of an ingest: a ref for each draft, how many were new, and where the thread stands."""
 
     refs: tuple[MessageRef, ...]
@@ -59,10 +59,10 @@ def ingest(
         again: whether what was taken out of the view is stored once more when it is given again with its id.
     """
     head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
-    key = replace(key, since=head.since)  # the caller may know it from before it was deleted
+    key = _begun(key, head)
     view = views.load(connection, key.namespace, head.view)
     gone = _Gone(view.hidden()) if again else ()
-    calls = tuple(call for call in head.open_calls if call[1] not in gone)
+    calls = tuple(call for call in head.open_calls if call[1] not in gone) if gone else head.open_calls
     position = Position(head.next_seq, head.total_tokens, head.chain, calls, head.lookalike_ids)
     done = append(connection, key, position, drafts, now, gone)
     generation = head.generation
@@ -74,6 +74,11 @@ def ingest(
         generation += 1
     after = done.position
     return Ingested(done.refs, done.added, generation, view, after.next_seq, after.total_tokens)
+
+
+def _begun(key: ThreadKey, head: Head) -> ThreadKey:
+    """Give the key as its head says; the caller may know it from before the thread was deleted."""
+    return key if key.since == head.since else replace(key, since=head.since)
 
 
 class _Gone:
@@ -101,13 +106,13 @@ def sync(
     new: Sequence[Draft] = [draft for draft in drafts if not draft.injected]
     # What is new is found out under the lock, or two who bring the same transcript would both store it.
     head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
-    key = replace(key, since=head.since)
+    key = _begun(key, head)
     if any(draft.id is None for draft in new):
         recent = [views.load(connection, key.namespace, move.view) for move in moves(connection, key, limit=_RECENT_VIEWS)]
         new = new_drafts(connection, key, recent, new, read)
     done = ingest(connection, key, views, new, remake, format=format, now=now)
     first_new = done.next_seq - done.added
-    return replace(done, refs=tuple(ref for ref in done.refs if ref.seq >= first_new))
+    return done._replace(refs=tuple(ref for ref in done.refs if ref.seq >= first_new))
 
 
 def delete(

@@ -50,7 +50,7 @@ def replace_shown(
         )
     done = ingest(connection, key, views, drafts[kept:], remake, format=format, now=now, again=True)
     refs = tuple(MessageRef(each.id, each.seq) for each in shown[:kept])
-    return changed(done, refs=refs + done.refs)
+    return done._replace(refs=refs + done.refs)
 
 
 def _told_by(

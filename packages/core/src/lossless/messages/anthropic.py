@@ -73,7 +73,7 @@ class AnthropicFormat:
 
 def looks_anthropic(payload: Any) -> bool:
     """Tell whether a payload holds a block that only Anthropic's Messages API has. Never raises."""
-    content = payload.get("content") if isinstance(payload, Mapping) else None
+    content = payload.get("content") if type(payload) is dict or isinstance(payload, Mapping) else None
     return isinstance(content, (list, tuple)) and any(_is_anthropic_block(block) for block in content)
 
 

@@ -81,13 +81,14 @@ def _assistant(payload: Mapping[str, Any], content: Any) -> list[Part]:
     parts.extend(_content(content))
     if refusal := string(payload.get("refusal")):
         parts.append(Text(refusal, block=(NAME, {"type": "refusal", "refusal": refusal})))
-    parts.extend(_audio(payload.get("audio")))
+    if "audio" in payload:
+        parts.extend(_audio(payload["audio"]))
     calls = payload.get("tool_calls")
     if calls:
-        if not isinstance(calls, (list, tuple)) or not all(isinstance(call, Mapping) for call in calls):
+        if not isinstance(calls, (list, tuple)) or not all(type(call) is dict or isinstance(call, Mapping) for call in calls):
             raise MessageError("tool_calls is no list of calls", hint="give a list of dicts with id, type and function")
         parts.extend(_call(call) for call in calls)
-    elif isinstance(call := payload.get("function_call"), Mapping):
+    elif "function_call" in payload and isinstance(call := payload["function_call"], Mapping):
         name = string(call.get("name"))
         parts.append(Call(LEGACY_CALL + name, name, _arguments(call.get("arguments")), LEGACY))
     if not parts and "content" not in payload:
@@ -106,7 +107,7 @@ def _audio(audio: Any) -> list[Part]:
 def _call(call: Mapping[str, Any]) -> Call:
     for kind, key in (("function", "arguments"), ("custom", "input")):
         body = call.get(kind)
-        if isinstance(body, Mapping):
+        if type(body) is dict or isinstance(body, Mapping):
             return Call(string(call.get("id")), string(body.get("name")), _arguments(body.get(key)), (NAME, call))
     return Call(string(call.get("id")), string(call.get("name") or call.get("type")), json_text(call), (NAME, call))
 

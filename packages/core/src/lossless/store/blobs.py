@@ -52,7 +52,7 @@ def stored_blob(vault: Vault, namespace: str, digest: bytes, data: bytes) -> dic
         MessageError: no database can keep so many bytes in one row.
     """
     codec, packed = pack(data)
-    sealed = vault.seal(packed, *_place(namespace, codec, len(data), digest))
+    sealed = vault.seal(packed, *_place(namespace, codec, len(data), digest)) if vault.encrypts else packed
     return {"namespace": namespace, "digest": digest, "size": len(data), "codec": codec, "data": sealed}
 
 
@@ -63,7 +63,8 @@ def payload_of(vault: Vault, namespace: str, row: Any) -> bytes:
         CipherError: it is sealed by a key that is not given.
         CorruptError: it can't be unsealed or unpacked.
     """
-    return unpack(row.codec, row.size, vault.unseal(row.data, *_place(namespace, row.codec, row.size, row.digest)))
+    packed = vault.unseal(row.data, *_place(namespace, row.codec, row.size, row.digest)) if vault.encrypts else row.data
+    return unpack(row.codec, row.size, packed)
 
 
 def _place(namespace: str, codec: str, size: int, digest: bytes) -> tuple[str, ...]:

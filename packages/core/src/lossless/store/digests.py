@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from functools import lru_cache
-from json.encoder import encode_basestring_ascii
+from json.encoder import encode_basestring_ascii as _quoted
 
 __all__ = ["EMPTY_CHAIN", "blob_digest", "chain_link", "commitment"]
 
@@ -35,6 +35,6 @@ def chain_link(
     before: bytes, committed: bytes, *, seq: int, id: str, role: str, format: str, created_at: int, revises: int | None
 ) -> bytes:
     """Give the chain's value at a message, from its value before and all that the message says of itself."""
-    named = ",".join(map(encode_basestring_ascii, (id, role, format)))
+    named = f"{_quoted(id)},{_quoted(role)},{_quoted(format)}"
     facts = f"[{seq},{named},{created_at},{'null' if revises is None else revises}]"
     return hashlib.sha256(before + committed + facts.encode("ascii")).digest()

@@ -36,7 +36,7 @@ def listed(messages: Given | Iterable[Given]) -> list[Given]:
     Raises:
         MessageError: it is neither a message nor a collection of messages.
     """
-    if isinstance(messages, (Message, Mapping)):
+    if type(messages) is dict or isinstance(messages, (Message, Mapping)):
         return [messages]
     if isinstance(messages, (str, bytes)) or not isinstance(messages, Iterable):
         raise MessageError(
@@ -115,7 +115,7 @@ class Drafter:
                 if isinstance(message, Message):
                     drafts.append(self._of_message(message, known))
                     continue
-                if not isinstance(message, Mapping):
+                if type(message) is not dict and not isinstance(message, Mapping):
                     raise MessageError(
                         f"a {type(message).__name__} is no message", hint="give dicts; of an SDK object, its model_dump()"
                     )

@@ -10,8 +10,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 __all__ = ["ForkGate"]
 
@@ -20,8 +20,14 @@ _LONGEST_WAIT = 5.0
 forking."""
 
 
+class _Depth(threading.local):
+    """How often a thread is inside."""
+
+    depth = 0
+
+
 class ForkGate:
-    """Lets any number of threads in, and none while the process forks.
+    """Lets any number of threads in (``with gate:``), and none while the process forks.
 
     Args:
         after_fork: called in the child, before anything else.
@@ -32,35 +38,36 @@ class ForkGate:
         self._reset()
         _gates.add(self)
 
-    @contextmanager
-    def inside(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """Be inside; a thread may be so several times at once."""
-        depth = getattr(self._own, "depth", 0)
-        if depth == 0:
+        own = self._own
+        if own.depth == 0:
             with self._changed:
                 while self._forking:
                     self._changed.wait()
                 self._inside += 1
-        self._own.depth = depth + 1
-        try:
-            yield
-        finally:
-            self._own.depth = depth
-            if depth == 0:
-                with self._changed:
-                    self._inside -= 1
-                    if self._forking:
-                        self._changed.notify_all()
+        own.depth += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        own = self._own
+        if own.depth == 0:  # this is a child that was forked inside, where everything began anew
+            return
+        own.depth -= 1
+        if own.depth == 0:
+            with self._changed:
+                self._inside -= 1
+                if self._forking:
+                    self._changed.notify_all()
 
     def _reset(self) -> None:
         self._changed = threading.Condition()
-        self._own = threading.local()
+        self._own = _Depth()
         self._inside = 0
         self._forking = False
 
     def _shut(self) -> None:
         deadline = time.monotonic() + _LONGEST_WAIT
-        own = 1 if getattr(self._own, "depth", 0) else 0
+        own = 1 if self._own.depth else 0
         with self._changed:
             self._forking = True
             while self._inside > own and (left := deadline - time.monotonic()) > 0:

@@ -150,7 +150,7 @@ class PostgresDatabase(Database):
         self._check_open()
         begun = False
         try:
-            with self.gate.inside(), self._patient_transaction(_READ + _ASKING) as connection:
+            with self.gate, self._patient_transaction(_READ + _ASKING) as connection:
                 begun = True
                 yield self._announced(connection)
         except (psycopg.Error, DBAPIError, PoolTimeout) as error:
@@ -166,7 +166,7 @@ class PostgresDatabase(Database):
             raise StoreError("a write was begun inside another one", hint="call the engine after the hook or policy has returned")
         self._here.writing = True
         try:
-            with self.gate.inside():
+            with self.gate:
                 return self._write(job)
         except (psycopg.Error, DBAPIError, PoolTimeout) as error:
             raise translate(error, self.url) from error
@@ -177,7 +177,7 @@ class PostgresDatabase(Database):
         """Write the tables and their indexes anew, on a connection of its own."""
         self._check_open()
         try:
-            with self.gate.inside(), self._engine.connect() as connection:
+            with self.gate, self._engine.connect() as connection:
                 driver = _driver(connection)
                 connection.detach()  # its settings are changed
                 return purge_postgres(driver, at_any_size=at_any_size)
@@ -186,7 +186,7 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         """Close every connection. Idempotent."""
-        with self.gate.inside():
+        with self.gate:
             if self._writers and not self._closed:
                 self._forget_writers()
             self._closed = True

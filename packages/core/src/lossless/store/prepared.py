@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Dialect
 from sqlalchemy.sql.expression import ClauseElement, Executable
 
 __all__ = ["Prepared"]
@@ -49,8 +49,7 @@ class Prepared:
     def all(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
         """Run it and give its rows; they have the columns as attributes."""
         compiled = self._for(connection)
-        cursor = _driver(connection).execute(compiled.sql, compiled.bound(values))
-        return [compiled.row(row) for row in cursor]
+        return list(map(compiled.row, _driver(connection).execute(compiled.sql, compiled.bound(values))))
 
     def first(self, connection: Connection, values: Mapping[str, Any]) -> Any:
         """Run it and give its first row, or None."""
@@ -73,16 +72,17 @@ class Prepared:
 
     def _for(self, connection: Connection) -> _Compiled:
         dialect = connection.dialect
-        found = self._compiled.get(dialect.name)
-        if found is None:
-            statement: Any = self._statement if isinstance(self._statement, ClauseElement) else self._statement(dialect.name)
-            compiled = statement.compile(dialect=dialect)
-            order = _in_order(tuple(compiled.positiontup or ())) if dialect.positional else None
-            fixed = {name: value for name, value in compiled.params.items() if value is not None}
-            names = [str(column.key) for column in getattr(statement, "selected_columns", ())]
-            rows: Any = namedtuple("Row", names) if names else None
-            row = rows._make if names else tuple
-            found = self._compiled[dialect.name] = _Compiled(str(compiled), order, fixed, row)
+        return self._compiled.get(dialect.name) or self._compile(dialect)
+
+    def _compile(self, dialect: Dialect) -> _Compiled:
+        statement: Any = self._statement if isinstance(self._statement, ClauseElement) else self._statement(dialect.name)
+        compiled: Any = statement.compile(dialect=dialect)
+        order = _in_order(tuple(compiled.positiontup or ())) if dialect.positional else None
+        fixed = {name: value for name, value in compiled.params.items() if value is not None}
+        names = [str(column.key) for column in getattr(statement, "selected_columns", ())]
+        rows: Any = namedtuple("Row", names) if names else None
+        row = rows._make if names else tuple
+        found = self._compiled[dialect.name] = _Compiled(str(compiled), order, fixed, row)
         return found
 
 
@@ -92,5 +92,8 @@ def _in_order(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Sequence[
 
 
 def _driver(connection: Connection) -> Any:
-    """Give the connection of ``sqlite3`` or psycopg, which execute statements in the same way."""
-    return connection.connection.driver_connection
+    """Give the connection of ``sqlite3`` or psycopg, which execute statements in the same way.
+
+    It is what SQLAlchemy also calls ``driver_connection``; the two differ for asynchronous drivers, which are never used.
+    """
+    return connection.connection.dbapi_connection

@@ -127,10 +127,10 @@ class SqliteDatabase(Database):
         """Give a connection that sees one unchanging state of the database."""
         self._check_open()
         if self._in_memory:
-            with self._writing, self.gate.inside(), self._translated():
+            with self._writing, self.gate, self._translated():
                 yield self._announced(self._write_connection())
             return
-        with self.gate.inside(), self._translated(), self._engine.connect() as connection, connection.begin():
+        with self.gate, self._translated(), self._engine.connect() as connection, connection.begin():
             self._check_schema(_driver(connection))
             yield self._announced(connection)
 
@@ -150,7 +150,7 @@ class SqliteDatabase(Database):
     def purge(self, *, at_any_size: bool) -> tuple[str, ...]:
         """Write the index and the file anew and empty the log; readers of older states keep the log."""
         self._check_open(to_write=True)
-        with self._writing, self.gate.inside(), self._translated():
+        with self._writing, self.gate, self._translated():
             connection = self._write_connection()
             driver = _driver(connection)
             return purge_sqlite(driver, at_any_size=at_any_size, on_disk=not self._in_memory)
@@ -159,7 +159,7 @@ class SqliteDatabase(Database):
         """Close every connection. Idempotent."""
         with self._writing:
             self._closed = True
-            with self.gate.inside():
+            with self.gate:
                 if self._writer is not None:
                     self._writer.close()
                 self._writer = None
@@ -227,7 +227,8 @@ class SqliteDatabase(Database):
                     self._run(tickets)
                 finally:
                     self._leader = None
-                    self._dismiss([other for other in tickets if other is not ticket])
+                    if len(tickets) > 1:
+                        self._dismiss([other for other in tickets if other is not ticket])
         finally:
             self._leave(ticket)
 
@@ -255,7 +256,7 @@ class SqliteDatabase(Database):
     def _run(self, tickets: list[_Ticket[Any]]) -> None:
         """Run jobs in one transaction; where one fails, each in a transaction of its own, so that none harms the others."""
         try:
-            with self.gate.inside():
+            with self.gate:
                 self._check_open()
                 self._commit(tickets)
         except Exception as raised:
@@ -351,6 +352,6 @@ class SqliteDatabase(Database):
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:
-    driver = connection.connection.driver_connection
+    driver = connection.connection.dbapi_connection
     assert isinstance(driver, sqlite3.Connection)
     return driver

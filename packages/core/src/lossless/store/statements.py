@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from sqlalchemy import Connection, Executable
@@ -22,15 +22,14 @@ def insert_new(table: Any) -> Callable[[str], Executable]:
     return statement
 
 
-@contextmanager
-def batched(connection: Connection) -> Iterator[None]:
+def batched(connection: Connection) -> AbstractContextManager[object]:
     """Send the prepared statements that are run inside together, if the driver can; what they answer is not looked at.
 
     An error of one of them may be raised only at the end.
     """
-    pipeline = getattr(connection.connection.driver_connection, "pipeline", None)
-    if pipeline is None:
-        yield
-        return
-    with pipeline():
-        yield
+    pipeline: Callable[[], AbstractContextManager[object]] | None
+    pipeline = getattr(connection.connection.dbapi_connection, "pipeline", None)
+    return _ONE_BY_ONE if pipeline is None else pipeline()
+
+
+_ONE_BY_ONE = nullcontext()

@@ -43,7 +43,10 @@ def count_parts(parts: Iterable[Part], counter: TokenCounter, *, name: str | Non
         counter: counts the texts.
         name: of the participant, where the message gives one.
     """
-    return _MESSAGE + sum(_count_part(part, counter) for part in parts) + _count_name(name, counter)
+    total = _MESSAGE + _count_name(name, counter)
+    for part in parts:
+        total += _count_part(part, counter)
+    return total
 
 
 def count_tools(tools: Sequence[Mapping[str, Any]] | None, counter: TokenCounter, *, profile: str = "openai") -> int:
