@@ -128,7 +128,7 @@ def _told_apart(
     drafts = draft(connection, [ingested[place] for place in order])
     # An erased message's own id brings nothing back: what is left of it stands anew under another one.
     erased = {place for place, each in ingested.items() if isinstance(each, Message) and each.erased}
-    made = [replace(each, id=None) if place in erased else each for place, each in zip(order, drafts, strict=True)]
+    made = [each._replace(id=None) if place in erased else each for place, each in zip(order, drafts, strict=True)]
     return standing, made, set(ingested)
 
 
