@@ -6,17 +6,31 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lossless_langgraph.importing import Imported, import_checkpoints
     from lossless_langgraph.nodes import compaction_node, pre_model_hook
+    from lossless_langgraph.retention import Retained
     from lossless_langgraph.saver import LosslessSaver
     from lossless_langgraph.tools import lossless_tools
 
-__all__ = ["LosslessSaver", "__version__", "compaction_node", "lossless_tools", "pre_model_hook"]
+__all__ = [
+    "Imported",
+    "LosslessSaver",
+    "Retained",
+    "__version__",
+    "compaction_node",
+    "import_checkpoints",
+    "lossless_tools",
+    "pre_model_hook",
+]
 
 __version__ = version("lossless-langgraph")
 
 _HOMES = {
+    "Imported": "lossless_langgraph.importing",
     "LosslessSaver": "lossless_langgraph.saver",
+    "Retained": "lossless_langgraph.retention",
     "compaction_node": "lossless_langgraph.nodes",
+    "import_checkpoints": "lossless_langgraph.importing",
     "lossless_tools": "lossless_langgraph.tools",
     "pre_model_hook": "lossless_langgraph.nodes",
 }
