@@ -33,13 +33,18 @@ class Kinds(Threads):
 
 
 def machine(kind: str, url: str = "") -> type[Kinds]:
-    return type(f"With_{kind}", (Kinds,), {"kind": kind, "url_of_run": url})
+    return type(f"With_{kind}", (Kinds,), {"kind": kind, "url_of_run": url, "taken": 0})
 
 
-def run(kind: str, url: str = "", *, examples: int, steps: int) -> None:
+def run(kind: str, url: str = "", *, steps: int, at_once: int) -> None:
+    """Take so many steps at least, counted and not only allowed, so many ``at_once`` in a thread."""
     quiet = [*BOUNDED.suppress_health_check, HealthCheck.differing_executors]
-    chosen = settings(BOUNDED, max_examples=examples, stateful_step_count=steps, suppress_health_check=quiet)
-    run_state_machine_as_test(machine(kind, url), settings=chosen)
+    threads = machine(kind, url)
+    while threads.taken < steps:
+        examples = -(-(steps - threads.taken) // at_once)
+        chosen = settings(BOUNDED, max_examples=examples, stateful_step_count=at_once, suppress_health_check=quiet)
+        run_state_machine_as_test(threads, settings=chosen)
+    print(f"{kind}: {threads.taken} steps")  # shown by pytest -s
 
 
 def take_turns(seconds: float, url: str = "") -> int:
@@ -47,7 +52,7 @@ def take_turns(seconds: float, url: str = "") -> int:
     end, done = time.monotonic() + seconds, 0
     start = int(time.time()) % len(KINDS)  # not always the same ones first
     while time.monotonic() < end:
-        run(KINDS[(start + done) % len(KINDS)], url, examples=1, steps=12)
+        run(KINDS[(start + done) % len(KINDS)], url, steps=1, at_once=12)
         done += 1
     return done
 
@@ -71,11 +76,11 @@ def postgres_of_module(postgres: Server) -> Iterator[str]:
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_thousand_steps_with_a_kind_of_model(kind: str) -> None:
-    run(kind, examples=50, steps=40)
+    run(kind, steps=2_000, at_once=40)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_hundred_steps_with_a_kind_of_model_on_postgres(kind: str, postgres_of_module: str) -> None:
-    run(kind, postgres_of_module, examples=8, steps=25)
+    run(kind, postgres_of_module, steps=200, at_once=25)

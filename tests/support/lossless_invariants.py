@@ -43,6 +43,9 @@ class Ledger:
 
     entries: list[Entry] = field(default_factory=list)
     moves: list[tuple[str, frozenset[int]]] = field(default_factory=list)  # by hand, oldest first, without those undone
+    shrunk: set[str] = field(default_factory=set)  # summaries never change: those that were looked at need no second look
+    messages: list[Message] = field(default_factory=list)  # of the state that is checked, as the thread gives them
+    expanded: dict[str, list[int]] = field(default_factory=dict)  # and what is under each of its summaries
 
     def add(self, id: str, seq: int, payload: dict[str, Any]) -> None:
         """Note an appended message; a known id makes it a revision."""
@@ -80,24 +83,36 @@ class Ledger:
         return [entry for entry in self.in_order() if entry.visible]
 
 
-def check_store(engine: Engine, thread: Thread, ledger: Ledger) -> None:
-    """Check that the store verifies, covers every message once and in order, and gives back what was given."""
-    report = engine.verify()
-    assert report.ok, report.problems
+def check_store(engine: Engine, thread: Thread, ledger: Ledger, *, verify: bool = True) -> None:
+    """Check that the store verifies, covers every message once and in order, and gives back what was given.
+
+    ``verify``: whether it is verified now. That takes most of the time, and what is wrong in the store stays wrong.
+    """
+    if verify:
+        report = engine.verify()
+        assert report.ok, report.problems
     everything = thread.messages(deleted=True)
     assert [(message.seq, message.id) for message in everything] == [(entry.seq, entry.id) for entry in ledger.in_order()]
     for message, entry in zip(everything, ledger.in_order(), strict=True):
         assert repr(message.payload) == repr(entry.payload)  # repr tells 1 from 1.0 and True, and one key order from another
         assert message.deleted is not entry.visible
-    assert [message.seq for message in thread.messages()] == [entry.seq for entry in ledger.visible()]
+    _look(thread, ledger)
+    assert [message.seq for message in ledger.messages] == [entry.seq for entry in ledger.visible()]
     shown = [(seq, how) for seq, how in _covered(engine, thread) if how != "hidden"]
     assert [seq for seq, _how in shown] == [entry.seq for entry in ledger.visible()]
+
+
+def _look(thread: Thread, ledger: Ledger) -> None:
+    ledger.messages = thread.messages()
+    ledger.expanded.clear()
 
 
 def check_context(
     engine: Engine, thread: Thread, ledger: Ledger, *, profile: str = "openai", format: str = "openai", **options: Any
 ) -> ActiveContext:
-    """Check one rendered context; give it."""
+    """Check one rendered context of the state that was checked last, or of another one; give it."""
+    if [message.seq for message in ledger.messages] != [entry.seq for entry in ledger.visible()]:
+        _look(thread, ledger)
     before = _data_version(engine)
     context = thread.context(profile=profile, format=format, **options)
     assert _data_version(engine) == before, "asking for a context wrote something"
@@ -105,11 +120,11 @@ def check_context(
     assert (view_bytes(again), again.view, again.items) == (view_bytes(context), context.view, context.items)
     assert problems(context.messages, find_profile(profile), context.system) == []
     tokens = independent_tokens(context.messages, context.system)
-    _check_budget(context, tokens, thread)
+    _check_budget(context, tokens, ledger)
     _check_counts(engine, thread, ledger, context)
     _check_frames(context)
-    _check_request(thread, ledger, context)
-    _check_deleted(thread, ledger, context)
+    _check_request(ledger, context)
+    _check_deleted(ledger, context)
     return context
 
 
@@ -154,7 +169,7 @@ def _data_version(engine: Engine) -> tuple[int, int]:
     return hash(tuple(rows)), summaries + nodes
 
 
-def _check_budget(context: ActiveContext, tokens: int, thread: Thread) -> None:
+def _check_budget(context: ActiveContext, tokens: int, ledger: Ledger) -> None:
     assert tokens <= context.tokens, f"the engine counts {context.tokens}, an independent count {tokens}"
     if context.status == "ok":
         assert context.tokens <= context.budget
@@ -165,7 +180,7 @@ def _check_budget(context: ActiveContext, tokens: int, thread: Thread) -> None:
         listed = [(item.kind, item.id, item.tokens) for item in context.items]
         assert {item.kind for item in context.items} <= {"message", "stub", "omission"}, listed
         shown = [item.id for item in context.items if item.kind != "omission"]
-        messages = thread.messages()
+        messages = ledger.messages
         requests = [message.id for message in messages if _is_request(message)]
         pins = [message.id for message in takewhile(lambda message: message.role in ("system", "developer"), messages)]
         assert set(shown) <= {*pins, *requests[-1:]}, (context.tokens, context.budget, context.reason, listed)
@@ -176,7 +191,10 @@ def _check_counts(engine: Engine, thread: Thread, ledger: Ledger, context: Activ
     assert context.total == total
     shown = sum(1 for item in context.items if item.kind in ("message", "stub"))
     summaries = [item for item in context.items if item.kind == "summary"]
-    under = [message.seq for item in summaries for message in thread.expand(item.id)]
+    for item in summaries:
+        if item.id not in ledger.expanded:
+            ledger.expanded[item.id] = [message.seq for message in thread.expand(item.id)]
+    under = [seq for item in summaries for seq in ledger.expanded[item.id]]
     assert context.represented == shown + len(under)
     omissions = [item for item in context.items if item.kind == "omission"]
     missing = total - context.represented
@@ -188,16 +206,19 @@ def _check_counts(engine: Engine, thread: Thread, ledger: Ledger, context: Activ
     visible = {entry.seq for entry in ledger.visible()}
     assert set(under) <= visible
     assert len(set(under)) == len(under)
-    _check_shrink(engine, thread, [item.id for item in summaries])
+    _check_shrink(engine, thread, ledger, [item.id for item in summaries if item.id not in ledger.shrunk])
 
 
-def _check_shrink(engine: Engine, thread: Thread, ids: Sequence[str]) -> None:
+def _check_shrink(engine: Engine, thread: Thread, ledger: Ledger, ids: Sequence[str]) -> None:
     """Check that each summary costs less than what it replaced: its messages, or its child summaries."""
     key = ThreadKey(engine.namespace, thread.id)
-    by_id = {message.id: message for message in thread.messages(deleted=True)}
+    by_id = {message.id: message for message in thread.messages(deleted=True)} if ids else {}
     waiting = list(ids)
     while waiting:
         id = waiting.pop()
+        if id in ledger.shrunk:
+            continue
+        ledger.shrunk.add(id)
         facts = thread.describe(id)
         cost = 0
         for source in facts["sources"]:
@@ -231,9 +252,9 @@ def _is_request(message: Message) -> bool:
     return any(block.get("type") != "text" or block["text"].strip() for block in kinds)
 
 
-def _check_request(thread: Thread, ledger: Ledger, context: ActiveContext) -> None:
+def _check_request(ledger: Ledger, context: ActiveContext) -> None:
     """Check that the newest message a person sent is shown verbatim, or shortened in a context that is exhausted."""
-    requests = [message for message in thread.messages() if _is_request(message)]
+    requests = [message for message in ledger.messages if _is_request(message)]
     if not requests:
         return
     newest = requests[-1]
@@ -249,7 +270,7 @@ def _check_request(thread: Thread, ledger: Ledger, context: ActiveContext) -> No
         assert not each.strip() or each in text
 
 
-def _check_deleted(thread: Thread, ledger: Ledger, context: ActiveContext) -> None:
+def _check_deleted(ledger: Ledger, context: ActiveContext) -> None:
     """Check that markers of messages that left the view are nowhere in it."""
     visible = " ".join(json.dumps(entry.payload, ensure_ascii=False) for entry in ledger.visible())
     text = rendered_text(context)

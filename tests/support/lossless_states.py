@@ -64,10 +64,12 @@ class Threads(RuleBasedStateMachine):
     """Appends, revises, deletes, takes back and compacts one thread, and reopens its database.
 
     ``kind``: the one scripted model that summarises; None: now this one, now that. ``cipher``: encrypts the database.
+    ``taken``: the steps that were taken and checked in all.
     """
 
     kind: str | None = None
     cipher: Cipher | None = None
+    taken = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,6 +80,7 @@ class Threads(RuleBasedStateMachine):
         self.script: Counting | None = None
         self.open_calls: list[str] = []
         self.skipped = 0.0
+        self.steps = 0
         self.engine: Engine = None  # type: ignore[assignment]
         self.thread: Thread = None  # type: ignore[assignment]
 
@@ -311,13 +314,17 @@ class Threads(RuleBasedStateMachine):
     def everything_holds(self) -> None:
         if not self.ledger.entries:
             return
-        check_store(self.engine, self.thread, self.ledger)
+        self.steps += 1
+        type(self).taken += 1
+        check_store(self.engine, self.thread, self.ledger, verify=self.steps % 8 == 0)
         for profile, format in VIEWS:
             check_context(self.engine, self.thread, self.ledger, profile=profile, format=format)
         check_context(self.engine, self.thread, self.ledger, overhead=90, reserve=60)
 
     def teardown(self) -> None:
         if self.engine is not None:
+            if self.ledger.entries:
+                check_store(self.engine, self.thread, self.ledger)
             self.engine.close()
         self.folder.cleanup()
 
