@@ -170,7 +170,7 @@ def _media(kind: str, field: str) -> Callable[[Mapping[str, Any]], Part | None]:
         mime = string(block.get(f"{kind}_mimetype")) or (f"audio/{block['format']}" if string(block.get("format")) else None)
         data = _base64(block.get(field)) or _file(block.get("file"))
         address = next((_address(block[key]) for key in ("url", "path", "title") if block.get(key)), None)
-        return Media(kind, mime, data, address, (NAME, block)) if data or address else None
+        return Media(kind, mime, data, address, (NAME, block), string(block.get("detail")) or None) if data or address else None
 
     return read
 

@@ -104,4 +104,6 @@ def _media(media: Media) -> dict[str, Any]:
         block["format"] = media.mime.rpartition("/")[2]
     elif media.mime:
         block[f"{kind}_mimetype"] = media.mime
+    if media.detail and kind == "image":
+        block["detail"] = media.detail
     return block

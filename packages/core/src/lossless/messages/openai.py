@@ -156,8 +156,11 @@ def _image(block: Mapping[str, Any]) -> Part | None:
     url = found.get("url") if isinstance(found, Mapping) else found
     if not isinstance(url, str):
         return None
+    detail = string(found.get("detail") if isinstance(found, Mapping) else block.get("detail")) or None
     carried = read_data_uri(url)
-    return Media("image", *carried, block=(NAME, block)) if carried else Media("image", reference=url, block=(NAME, block))
+    if carried:
+        return Media("image", *carried, block=(NAME, block), detail=detail)
+    return Media("image", reference=url, block=(NAME, block), detail=detail)
 
 
 def _sound(block: Mapping[str, Any]) -> Part | None:

@@ -225,10 +225,11 @@ def _block(part: Part, turn: Turn) -> str | dict[str, Any] | None:
 def _media(media: Media) -> dict[str, Any] | None:
     """Write media as a block of a user's message, or None if there is none for it."""
     if media.kind == "image":
+        detail = {"detail": media.detail} if media.detail else {}
         if media.data is not None:
-            return {"type": "image_url", "image_url": {"url": data_uri(media.mime, media.data)}}
+            return {"type": "image_url", "image_url": {"url": data_uri(media.mime, media.data), **detail}}
         if media.reference and "://" in media.reference:
-            return {"type": "image_url", "image_url": {"url": media.reference}}
+            return {"type": "image_url", "image_url": {"url": media.reference, **detail}}
     if media.kind == "document" and media.data is not None and media.mime == "application/pdf":
         named = media.reference or "document.pdf"
         return {"type": "file", "file": {"filename": named, "file_data": data_uri(media.mime, media.data)}}

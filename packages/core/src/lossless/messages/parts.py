@@ -75,7 +75,8 @@ class Media:
     """An image, sound, video or document.
 
     ``kind`` is ``image``, ``audio``, ``video`` or ``document``. ``data`` is base64 text when the payload carries the bytes;
-    ``reference`` an address or a provider's file id otherwise, beside ``data`` a file name.
+    ``reference`` an address or a provider's file id otherwise, beside ``data`` a file name. ``detail`` is how closely an image
+    shall be looked at, where its message says so (``low``, ``high``): OpenAI charges by it.
     """
 
     kind: str
@@ -83,6 +84,7 @@ class Media:
     data: str | None = None
     reference: str | None = None
     block: Block | None = field(default=None, compare=False, repr=False)
+    detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

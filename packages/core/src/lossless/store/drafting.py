@@ -20,6 +20,7 @@ from lossless.store.keys import checked_name
 from lossless.store.times import now, to_stored
 from lossless.store.vault import Vault
 from lossless.tokens.counter import TokenCounter
+from lossless.tokens.media import is_measured
 from lossless.tokens.parts import count_parts
 
 __all__ = ["DEFAULT_FORMAT", "Drafter", "Given", "listed", "versioned"]
@@ -162,7 +163,7 @@ class Drafter:
             salt=salt,
             commitment=commitment(secret, salt, data),
             tokens=count_parts(said.parts, self._counter, name=None if said.role == "tool" else said.name),
-            exact=self._counter.exact,
+            exact=self._counter.exact and is_measured(said.parts),
             created_at=at,
             shape=shape_of(said.parts),
             terms="" if self._vault.encrypts else analyzed(searchable(said.parts)),

@@ -2,12 +2,14 @@
 
 from lossless.tokens.counter import TokenCounter, counter_for, encoding_for, exact_for, margin_for
 from lossless.tokens.estimator import EstimatingCounter
+from lossless.tokens.media import MediaRates, is_measured, rates_for
 from lossless.tokens.models import ModelInfo, find_model, known_models
 from lossless.tokens.parts import count_media, count_parts, count_tools
 from lossless.tokens.tiktoken_counter import TiktokenCounter
 
 __all__ = [
     "EstimatingCounter",
+    "MediaRates",
     "ModelInfo",
     "TiktokenCounter",
     "TokenCounter",
@@ -18,6 +20,8 @@ __all__ = [
     "encoding_for",
     "exact_for",
     "find_model",
+    "is_measured",
     "known_models",
     "margin_for",
+    "rates_for",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from lossless.tokens.media import rates_for
 from lossless.tokens.models import bare_names
 from lossless.tokens.tiktoken_counter import TiktokenCounter
 
@@ -22,7 +23,10 @@ _ENCODINGS = (
 
 
 class TokenCounter(Protocol):
-    """Counts the tokens of a text."""
+    """Counts the tokens of a text.
+
+    One that has an attribute ``media``, a :class:`~lossless.tokens.MediaRates`, says by it what images and documents cost.
+    """
 
     @property
     def name(self) -> str:
@@ -48,7 +52,7 @@ def counter_for(model: str | None = None, *, allow_network: bool = False) -> Tok
         model: its name, with or without a provider's prefix; None for no model in particular.
         allow_network: whether a vocabulary that is nowhere on this machine may be downloaded, for 3 seconds at the most.
     """
-    return TiktokenCounter(encoding_for(model) or _DEFAULT, allow_network=allow_network)
+    return TiktokenCounter(encoding_for(model) or _DEFAULT, allow_network=allow_network, media=rates_for(model))
 
 
 def encoding_for(model: str | None) -> str | None:

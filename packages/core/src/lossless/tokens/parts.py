@@ -8,6 +8,7 @@ from typing import Any
 from lossless.messages.parts import Call, Media, Opaque, Part, Reasoning, Result, Text
 from lossless.messages.payload import json_text
 from lossless.tokens.counter import TokenCounter
+from lossless.tokens.media import MediaRates, media_tokens
 
 __all__ = ["count_media", "count_parts", "count_tools"]
 
@@ -19,24 +20,12 @@ _BLOCK = 1  # the kind of a text, or what stands before the next
 _TOOL = 12
 _ANTHROPIC_TOOLS = 530
 
-# An image costs about 1 600 tokens at the largest size that providers keep. Anthropic: width × height / 750 after scaling to
-# 1.15 megapixels, 1 568 at the most; OpenAI: 765 for 1024 × 1024, 1 105 for 2048 × 4096; Gemini: 258 a tile of 768 × 768.
-_MEDIA = 1_600
-# Sound and video cost by duration (Gemini: 32 tokens a second of sound, 263 a second of video), documents by page (Anthropic:
-# 1 500 to 3 000 tokens of text, and an image of each page). Neither is known without decoding, so bytes stand for them: 4 kB for
-# a second of sound, 32 kB for a second of video, 64 kB for a page. Most have more bytes than that, so the estimate is high.
-_BYTES_A_TOKEN = {"audio": 128, "video": 121, "document": 16}
-_TEXT_DIVISOR = (
-    2  # a document that is text: 1.5 bytes a token (the densest JSON has 1.9), and base64 has 4 characters for 3 bytes
-)
-_TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml")
-
 
 def count_parts(parts: Iterable[Part], counter: TokenCounter, *, name: str | None = None) -> int:
     """Count the tokens that one message costs a model.
 
-    A message costs 4, a text 1, a call 8, a result 6, each beside what is written in it; an image 1 600; sound, video and
-    documents by the size of their data, 1 600 at the least. Base64 is never tokenised. Signatures of reasoning are not counted.
+    A message costs 4, a text 1, a call 8, a result 6, each beside what is written in it; media by the rules of the model's
+    provider (see ``media.py``). Base64 is never tokenised. Signatures of reasoning are not counted.
 
     Args:
         parts: the neutral reading of the message.
@@ -83,14 +72,13 @@ def _tool_for(tool: Mapping[str, Any], profile: str) -> Mapping[str, Any]:
             return {"type": "function", "function": {**rest, "parameters": schema}}
 
 
-def count_media(media: Media) -> int:
-    """Price an image, sound, video or document by its kind and the size of its data; at least 1 600 tokens."""
-    rate = _BYTES_A_TOKEN.get(media.kind)
-    if media.data is None or rate is None:
-        return _MEDIA
-    if media.kind == "document" and (media.mime or "").lower().startswith(_TEXT_TYPES):
-        return max(_MEDIA, len(media.data) // _TEXT_DIVISOR)
-    return max(_MEDIA, len(media.data) * 3 // 4 // rate)
+def count_media(media: Media, counter: TokenCounter | None = None) -> int:
+    """Count the tokens of an image, sound, video or document, by the rates of the counter's model.
+
+    Without a counter, or with one that has no attribute ``media`` (a :class:`MediaRates`), the dearest provider's are taken.
+    """
+    rates = getattr(counter, "media", None)
+    return media_tokens(media, rates if isinstance(rates, MediaRates) else None)
 
 
 def _count_part(part: Part, counter: TokenCounter) -> int:
@@ -103,7 +91,7 @@ def _count_part(part: Part, counter: TokenCounter) -> int:
             answer = sum(_count_part(each, counter) for each in inner)
             return _RESULT + answer + counter.count(call_id) + _count_name(name, counter)
         case Media():
-            return count_media(part)
+            return count_media(part, counter)
         case Opaque():
             return _BLOCK + counter.count(part.text)
 

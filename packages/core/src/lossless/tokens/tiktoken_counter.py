@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from lossless.tokens import vocabulary
 from lossless.tokens.estimator import EstimatingCounter
+from lossless.tokens.media import DEAREST, MediaRates
 
 __all__ = ["TiktokenCounter", "pieces"]
 
@@ -29,12 +30,14 @@ class TiktokenCounter:
     """Counts with an encoding of tiktoken, or by estimate where its vocabulary can't be had.
 
     The vocabulary is loaded at the first count, which takes about 0.3 seconds and 80 MB once per process. Until then ``exact``
-    and ``name`` say what to expect, from the vocabulary's being there; a damaged one is found out when it is loaded.
+    and ``name`` say what to expect, from the vocabulary's being there; a damaged one is found out when it is loaded. ``media``
+    says what images and documents cost.
     """
 
-    __slots__ = ("_allow_network", "_count_short", "_encode", "_encoding", "_estimate", "_tried")
+    __slots__ = ("_allow_network", "_count_short", "_encode", "_encoding", "_estimate", "_tried", "media")
 
-    def __init__(self, encoding: str, *, allow_network: bool = False) -> None:
+    def __init__(self, encoding: str, *, allow_network: bool = False, media: MediaRates = DEAREST) -> None:
+        self.media = media
         self._encoding = encoding
         self._allow_network = allow_network
         self._encode: Callable[[str], list[int]] | None = None
