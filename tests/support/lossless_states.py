@@ -222,6 +222,7 @@ class Threads(RuleBasedStateMachine):
         ids = data.draw(st.lists(st.sampled_from(self.given()), min_size=1, max_size=4, unique=True))
         newest = [entry for id in ids if (entry := self.ledger.newest(id)) is not None]
         refs = self.thread.append([deepcopy(entry.payload) for entry in newest])
+        assert self.thread.wait(60)  # it may have begun a compaction although it added nothing
         assert [(ref.id, ref.seq) for ref in refs] == [(entry.id, entry.seq) for entry in newest]
 
     @precondition(lambda self: self.ledger.visible())
@@ -268,7 +269,7 @@ class Threads(RuleBasedStateMachine):
     @precondition(lambda self: self.ledger.entries)
     @rule(force=st.booleans())
     def compact(self, force: bool) -> None:
-        before = view_bytes(self.thread.context())
+        before, mendable = view_bytes(self.thread.context()), self.some_are_degraded()
         result = self.thread.compact(force=force)
         after = view_bytes(self.thread.context())
         assert result.changed is (before != after), (result, [(i.kind, i.id, i.tokens) for i in self.thread.context().items])
@@ -276,7 +277,7 @@ class Threads(RuleBasedStateMachine):
         assert (result.status == "done") is (result.reason == "")
         if result.summaries:
             self.ledger.moves.append(("compaction", frozenset()))
-            assert result.tokens_after < result.tokens_before
+            assert result.tokens_after < result.tokens_before or mendable  # a better summary may be longer
         if force and self.script is not None and self.some_are_degraded():
             self.ask_for_better_ones()
             return

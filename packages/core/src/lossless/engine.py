@@ -265,7 +265,8 @@ class Engine(Removals, Upkeep):
         before = self._shown_above_hard(key, limits)
         result = self.compactor.compact(key, limits, fresh_tail, effort)
         # Above hard, all that changed may be behind the omission line.
-        if before is not None and result.changed and result.status == "exhausted" and before == self._shown(key, limits):
+        hidden = before is not None and result.changed and result.tokens_after > limits.hard
+        if hidden and before == self._shown(key, limits):
             return replace(result, changed=False)
         return result
 

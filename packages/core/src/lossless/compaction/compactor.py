@@ -210,6 +210,8 @@ class Compactor:
         if not prepared.splices and prepared.end == "stuck":
             self._settle(key, settled)
         result = replace(self._promote(key, prepared, limits, effort, before), usage=calls.usage)
+        if prepared.in_vain:
+            self._means.unmended.asked_in_vain(key, prepared.state)
         finished = {name: getattr(result, name) for name in ("status", "changed", "tokens_before", "tokens_after", "model_calls")}
         self._plugins.event("compaction.finished", thread_id=key.thread_id, **finished, usage=asdict(result.usage))
         self._plugins.after_compaction(key.thread_id, result)
@@ -236,6 +238,8 @@ class Compactor:
         reason = self._degraded_left(prepared.view)
         if prepared.end == "spent":
             status, reason = "partial", _SPENT
+        elif after > limits.hard and reason:  # a better summary may be shorter
+            status, reason = "partial", f"{after} tokens are left, above hard ({limits.hard}); {reason}"
         elif after > limits.hard:
             status, reason = "exhausted", f"{after} tokens are left, above hard ({limits.hard}), and nothing can be made shorter"
         elif prepared.end == "stuck" and not effort.force and after > limits.target:
@@ -308,6 +312,7 @@ class Compactor:
             now=now,
             by_hand=effort.by_hand,
         )
+        prepared.head = prepared.head._replace(generation=head.generation + 1)
         return head.total_tokens
 
 

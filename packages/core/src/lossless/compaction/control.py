@@ -101,12 +101,12 @@ def work_down(tokens: int, limits: Limits, fresh_tail: int, *, force: bool, degr
     yields from its old end before anything is exhausted. What is in it depends on what stands before it, so the end is a pass
     that found nothing: the same operation again finds nothing either.
     """
-    begun = force or tokens > limits.soft
     for ref in degraded:
         mended = yield Mend(ref)
         tokens = mended.tokens
         if not mended.made:
             break
+    begun = force or tokens > limits.soft  # a better summary may be longer, too
     tail, share, progress, afresh = fresh_tail, limits.tail, False, True
     while begun:
         excess = None if force else tokens - limits.target

@@ -42,6 +42,7 @@ class Preparation:
 
     ``made_by`` names policy and model route: what they made is promoted only while they are the engine's.
     ``epoch``: of the namespace when it began; what is erased later may be in it.
+    ``in_vain``: whether a person asked for a better summary, and there is none.
     ``ids`` names all summaries that were made, oldest first; ``unstored`` holds those that are not in the database yet.
     """
 
@@ -57,6 +58,7 @@ class Preparation:
     unstored: dict[str, Summary] = field(default_factory=dict)
     newest_text: str = ""
     mended: int = 0
+    in_vain: bool = False
 
     @property
     def state(self) -> tuple[int, int]:
@@ -275,8 +277,7 @@ class Preparer:
         if summary is None or summary.tokens >= block.tokens:
             summary = self._summary(block, sources)
         if summary is None or summary.degraded or not self.prepared.splice(summary, (ref,)):
-            if self._calls.by_hand:
-                self._means.unmended.asked_in_vain(self._key, self.prepared.state)
+            self.prepared.in_vain = self._calls.by_hand
             if self._means.writer.may_call_models:
                 self._means.unmended.failed(self._key, ref.id)
             return self._standing()
