@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lossless_langgraph.channel import LosslessMessagesChannel
     from lossless_langgraph.importing import Imported, import_checkpoints
     from lossless_langgraph.nodes import compaction_node, pre_model_hook
     from lossless_langgraph.retention import Retained
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Imported",
+    "LosslessMessagesChannel",
     "LosslessSaver",
     "Retained",
     "__version__",
@@ -27,6 +29,7 @@ __version__ = version("lossless-langgraph")
 
 _HOMES = {
     "Imported": "lossless_langgraph.importing",
+    "LosslessMessagesChannel": "lossless_langgraph.channel",
     "LosslessSaver": "lossless_langgraph.saver",
     "Retained": "lossless_langgraph.retention",
     "compaction_node": "lossless_langgraph.nodes",
@@ -34,7 +37,6 @@ _HOMES = {
     "lossless_tools": "lossless_langgraph.tools",
     "pre_model_hook": "lossless_langgraph.nodes",
 }
-_NOT_YET = ("LosslessMessagesChannel",)
 
 if not TYPE_CHECKING:  # a type checker shall report the names that are missing
 
@@ -43,9 +45,6 @@ if not TYPE_CHECKING:  # a type checker shall report the names that are missing
             from importlib import import_module
 
             return getattr(import_module(_HOMES[name]), name)
-        # ImportError for documented names: of an AttributeError, `from … import …` would swallow the words.
-        if name in _NOT_YET:
-            raise ImportError(f"{__name__}.{name} is not there yet in version {__version__}; until then use `lossless` itself")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
