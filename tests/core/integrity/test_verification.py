@@ -24,7 +24,7 @@ SWAPPED = "(SELECT digest FROM lossless_message WHERE thread_id = 't' AND seq = 
 
 CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "the payload": (
-        (f"UPDATE lossless_blob SET size = 2, data = CAST('{{}}' AS {{bytes}}) WHERE digest = {SWAPPED}",),
+        (f"UPDATE lossless_blob SET codec = 'raw', size = 2, data = CAST('{{}}' AS {{bytes}}) WHERE digest = {SWAPPED}",),
         "message m_6 (seq 6) was changed: its payload does not match its digest",
     ),
     "the size of a payload": (
@@ -33,7 +33,11 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "another payload": (
         (f"UPDATE lossless_message SET digest = {SWAPPED} WHERE {OWN} AND seq = 7",),
-        "message m_7 (seq 7) was changed: its payload does not match its digest",
+        "chain breaks at message m_7 (seq 7)",
+    ),
+    "the salt": (
+        (f"UPDATE lossless_message SET salt = digest WHERE {OWN} AND seq = 7",),
+        "chain breaks at message m_7 (seq 7)",
     ),
     "the role": (
         (f"UPDATE lossless_message SET role = 'assistant' WHERE {OWN} AND seq = 7",),
@@ -126,7 +130,7 @@ def test_what_was_not_changed_has_no_problems(full_url: str) -> None:
         assert report.messages == engine.verify("t").messages + engine.verify("b").messages + 1
 
 
-@pytest.mark.parametrize("change", ["the payload", "the role", "the chain", "the time"])
+@pytest.mark.parametrize("change", ["the payload", "another payload", "the salt", "the role", "the chain", "the time"])
 def test_exactly_the_message_that_was_changed_is_named(full_url: str, kind: str, change: str) -> None:
     statements, _expected = CHANGES[change]
     bytes_type = "BLOB" if kind == "sqlite" else "bytea"

@@ -35,8 +35,9 @@ def plan(database: Database, statement: Prepared) -> str:
 @pytest.mark.parametrize(
     ("statement", "index"),
     [
-        (read._BY_ID, "lossless_message_id (namespace=? AND thread_id=? AND id=? AND seq>? AND seq<?)"),
-        (append._BY_ID, "lossless_message_id (namespace=? AND thread_id=? AND id=? AND seq>? AND seq<?)"),
+        (read._BY_ID.newest_given, "lossless_message_id (namespace=? AND thread_id=? AND id=? AND seq>? AND seq<?)"),
+        (append._BY_ID.given, "lossless_message_id (namespace=? AND thread_id=? AND id=? AND seq>? AND seq<?)"),
+        (read._BY_ID.derived, "PRIMARY KEY (namespace=? AND thread_id=? AND seq=?)"),
         (read._REQUESTS_BEFORE, "lossless_message_request (namespace=? AND thread_id=? AND seq>? AND seq<?)"),
         (read._UNIT_PARTNERS, "lossless_message_unit (namespace=? AND thread_id=? AND unit=? AND seq>? AND seq<?)"),
         (read._LATER_MEMBERS, "lossless_message_unit (namespace=? AND thread_id=? AND unit>? AND unit<?)"),

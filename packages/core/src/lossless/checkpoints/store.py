@@ -31,7 +31,7 @@ from lossless.checkpoints.removal import Choice, remove_line, thin_line
 from lossless.checkpoints.rows import CHECKPOINT, POOL
 from lossless.checkpoints.trees import pieces, refers_to
 from lossless.store.database import Database
-from lossless.store.digests import blob_digest
+from lossless.store.digests import address
 from lossless.store.namespaces import Secrets
 from lossless.store.rereading import rereads
 
@@ -51,7 +51,7 @@ class CheckpointStore:
     def addresses(self) -> Callable[[bytes], bytes]:
         """Give what gives the address of content."""
         secret = self._secrets.make(self._namespace)
-        return lambda identity: blob_digest(secret, identity)
+        return lambda identity: address(secret, identity)
 
     @rereads
     def pool_of(self, thread_id: str) -> int | None:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 from lossless.dag.heads import lock_head
 from lossless.dag.lineage import branch_key, find_key
 from lossless.errors import NotFoundError
+from lossless.store.ids import seqs_with_ids
 from lossless.store.keys import ThreadKey
 from lossless.store.tables import MessageRow, ThreadRow
 
@@ -76,14 +77,11 @@ def rows_of(connection: Connection, key: ThreadKey, ids: Collection[str] | None,
     found: set[Target] = set()
     for thread_id, other in family.items():
         for chunk in chunked(sorted(first)):
-            statement = select(_MESSAGE.c.id, _MESSAGE.c.seq).where(
-                _MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == thread_id, _MESSAGE.c.id.in_(chunk)
-            )
-            for row in connection.execute(statement):
-                origin = first[row.id]
+            for id, seq in seqs_with_ids(connection, key.namespace, thread_id, chunk, 1, 2**62):
+                origin = first[id]
                 # An id that is given again where the message can't be seen from is another message.
-                if other.owner(origin.seq) == origin.thread_id and row.seq >= origin.seq:
-                    found.add(Target(thread_id, row.seq))
+                if other.owner(origin.seq) == origin.thread_id and seq >= origin.seq:
+                    found.add(Target(thread_id, seq))
     return found
 
 
@@ -103,14 +101,8 @@ def _first_rows(connection: Connection, key: ThreadKey, ids: Collection[str]) ->
     first: dict[str, Target] = {}
     for thread_id, start, stop in key.ranges(1, 2**62):
         for chunk in chunked(sorted(set(ids))):
-            statement = select(_MESSAGE.c.id, _MESSAGE.c.seq).where(
-                _MESSAGE.c.namespace == key.namespace,
-                _MESSAGE.c.thread_id == thread_id,
-                _MESSAGE.c.id.in_(chunk),
-                _MESSAGE.c.seq.between(start, stop),
-            )
-            for row in connection.execute(statement.order_by(_MESSAGE.c.seq)):
-                first.setdefault(row.id, Target(thread_id, row.seq))
+            for id, seq in seqs_with_ids(connection, key.namespace, thread_id, chunk, start, stop):
+                first.setdefault(id, Target(thread_id, seq))
     for id in ids:
         if id not in first:
             raise NotFoundError(f"there is no message {id} in thread {key.thread_id}", hint="list them with messages()")

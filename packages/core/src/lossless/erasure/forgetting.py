@@ -14,7 +14,7 @@ from lossless.messages.parts import Part
 from lossless.messages.payload import decode
 from lossless.store.analyzer import analyzed
 from lossless.store.blobs import payload_of, stored_blob
-from lossless.store.digests import blob_digest
+from lossless.store.digests import blob_digest, commitment
 from lossless.store.erasures import OpenErasure
 from lossless.store.index import index_of
 from lossless.store.keys import ThreadKey
@@ -51,8 +51,11 @@ def forget(
         key = ThreadKey(namespace, thread_id)
         for chunk in chunked(seqs):
             for row in _rows(connection, key, chunk):
-                _forget_one(connection, key, row, _parts(connection, key, row, formats()), secret)
-                _bury(connection, key, row, erasure.number, reason, now)
+                data = _payload(connection, key, row)
+                _forget_one(connection, key, row, _parts(row, data, formats()), secret)
+                # What is damaged can't be committed to again: then the chain breaks here, and verify says so.
+                committed = commitment(secret, row.salt, data or b"")
+                _bury(connection, key, row, committed, erasure.number, reason, now)
                 erasure.rows += 1
                 freed.add(bytes(row.digest))
     return freed
@@ -69,7 +72,7 @@ def _forget_one(connection: Connection, key: ThreadKey, row: Any, parts: tuple[P
         index_of(connection).replace(connection, key, row.seq, before, after)
 
 
-def _bury(connection: Connection, key: ThreadKey, row: Any, number: int, reason: str, now: int) -> None:
+def _bury(connection: Connection, key: ThreadKey, row: Any, committed: bytes, number: int, reason: str, now: int) -> None:
     connection.execute(
         insert(_TOMBSTONE),
         {
@@ -77,7 +80,7 @@ def _bury(connection: Connection, key: ThreadKey, row: Any, number: int, reason:
             "thread_id": key.thread_id,
             "seq": row.seq,
             "id": row.id,
-            "hash": row.commitment,
+            "hash": committed,
             "reason": vault_of(connection).seal_text(reason, "reason of tombstone", key.namespace, key.thread_id, str(row.seq)),
             "erased_at": now,
             "number": number,
@@ -85,13 +88,21 @@ def _bury(connection: Connection, key: ThreadKey, row: Any, number: int, reason:
     )
 
 
-def _parts(connection: Connection, key: ThreadKey, row: Any, formats: Mapping[str, Format]) -> tuple[Part, ...] | None:
-    """Read what a message said, for its call ids and its search tokens; None if that can't be done, since it is damaged."""
+def _payload(connection: Connection, key: ThreadKey, row: Any) -> bytes | None:
+    """Give what a message held; None if it is damaged."""
+    try:
+        return None if row.data is None else payload_of(vault_of(connection), key.namespace, row)
+    except LosslessError:
+        return None
+
+
+def _parts(row: Any, data: bytes | None, formats: Mapping[str, Format]) -> tuple[Part, ...] | None:
+    """Read what a message said, for its call ids and its search tokens; None if that can't be done."""
     reader = formats.get(row.format)
-    if row.data is None or reader is None:
+    if data is None or reader is None:
         return None
     try:
-        return tuple(reader.read(decode(payload_of(vault_of(connection), key.namespace, row))))
+        return tuple(reader.read(decode(data)))
     except LosslessError:
         return None
 

@@ -170,7 +170,7 @@ class _Walk:
         if self.total != row.total_tokens:
             yield self._found("counter", f"{name} has another token sum than the messages up to it", row)
             self.total = row.total_tokens
-        yield from self._chain(row, name)
+        yield from self._chain(row, name, data, changed=bool(problem))
         parts, problem = _parts(row, data, formats)
         if problem:
             yield self._found("payload", f"{name} {problem}", row)
@@ -214,16 +214,21 @@ class _Walk:
         except CorruptError as error:
             return None, f"was changed: {error.message}"
         if row.salt is None:
-            kept = blob_digest(self.secret, data) == row.digest and row.commitment == self.tombstones.get(row.seq)
+            kept = blob_digest(self.secret, data) == row.digest and row.seq in self.tombstones
             return data, "" if kept else "is a placeholder, and its tombstone does not match it"
-        if blob_digest(self.secret, data) != row.digest or commitment(self.secret, row.salt, data) != row.commitment:
+        if blob_digest(self.secret, data) != row.digest:
             return data, "was changed: its payload does not match its digest"
         return data, ""
 
-    def _chain(self, row: Any, name: str) -> Iterator[Finding]:
+    def _chain(self, row: Any, name: str, data: bytes | None, *, changed: bool) -> Iterator[Finding]:
         """Go on along the chain, from the stored value before or the derived one: only one message may be to blame."""
+        erased = row.salt is None
+        committed = self.tombstones.get(row.seq) if erased else None if data is None else commitment(self.secret, row.salt, data)
+        if committed is None or (changed and not erased):  # which was said; what it committed to can't be told any more
+            self.chains = (row.chain,)
+            return
         facts = {column: getattr(row, column) for column in ("seq", "id", "role", "format", "created_at", "revises")}
-        derived = [chain_link(before, row.commitment, **facts) for before in self.chains]
+        derived = [chain_link(before, committed, **facts) for before in self.chains]
         if derived and row.chain not in derived:
             yield self._found("chain", f"the chain breaks at {name}: it was changed, or {self.before or 'the start'} was", row)
             self.chains = (row.chain, derived[0])

@@ -22,6 +22,7 @@ from lossless.messages.units import Shape, UnitTracker
 from lossless.store.blobs import payload_of
 from lossless.store.contents import Said
 from lossless.store.digests import chain_link
+from lossless.store.ids import ById, derived_id, looks_derived
 from lossless.store.index import index_of
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
@@ -171,7 +172,6 @@ class _Batch:
                 "created_at": draft.created_at,
                 "digest": draft.digest,
                 "salt": draft.salt,
-                "commitment": draft.commitment,
                 "chain": self._chain,
                 "tokens": draft.tokens,
                 "exact": int(draft.exact),
@@ -187,7 +187,7 @@ class _Batch:
         self.refs.append(MessageRef(id, seq))
         if before is not None:
             self.revisions.append((before.seq, seq))
-        self._lookalikes = self._lookalikes or (draft.id is not None and _looks_derived(draft.id))
+        self._lookalikes = self._lookalikes or (draft.id is not None and looks_derived(draft.id))
         self.seq += 1
         return _Known(seq, place, unit, draft.digest, draft.format)
 
@@ -263,8 +263,8 @@ def _known(connection: Connection, key: ThreadKey, position: Position, drafts: S
     if position.next_seq == 1:
         return found
     wanted = {draft.id for draft in drafts if draft.id is not None}
-    if len(wanted) < len(drafts) and (position.lookalike_ids or any(_looks_derived(id) for id in wanted)):
-        wanted.update(f"m_{seq}" for seq in range(position.next_seq, position.next_seq + len(drafts)))
+    if len(wanted) < len(drafts) and (position.lookalike_ids or any(looks_derived(id) for id in wanted)):
+        wanted.update(derived_id(seq) for seq in range(position.next_seq, position.next_seq + len(drafts)))
     for thread_id, first, last in key.ranges(1, position.next_seq) if wanted else ():
         within = {"namespace": key.namespace, "thread_id": thread_id, "first": first, "last": last}
         for id in wanted:
@@ -273,16 +273,7 @@ def _known(connection: Connection, key: ThreadKey, position: Position, drafts: S
     return found
 
 
-_BY_ID = Prepared(
-    select(_MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.unit, _MESSAGE.c.digest, _MESSAGE.c.format, _MESSAGE.c.salt)
-    .where(
-        _MESSAGE.c.namespace == bindparam("namespace"),
-        _MESSAGE.c.thread_id == bindparam("thread_id"),
-        _MESSAGE.c.id == bindparam("id"),
-        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
-    )
-    .order_by(_MESSAGE.c.seq)
-)
+_BY_ID = ById(select(_MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.unit, _MESSAGE.c.digest, _MESSAGE.c.format, _MESSAGE.c.salt))
 
 
 def _repeated_ids(drafts: Sequence[Draft], known: dict[str, _Known]) -> set[str]:
@@ -317,18 +308,14 @@ def _same(connection: Connection, key: ThreadKey, known: _Known, draft: Draft) -
         return False
 
 
-def _looks_derived(id: str) -> bool:
-    return id.startswith("m_")
-
-
 def _derived_id(
     connection: Connection, key: ThreadKey, seq: int, known: Mapping[str, _Known], given: AbstractSet[str | None]
 ) -> str:
     """Derive an id from the place; a caller who gave such an id to another message gets the next free variant."""
-    candidate, variant = f"m_{seq}", 1
+    candidate, variant = derived_id(seq), 1
     while candidate in known or candidate in given or (variant > 1 and _is_stored(connection, key, seq, candidate)):
         variant += 1
-        candidate = f"m_{seq}.{variant}"
+        candidate = f"{derived_id(seq)}.{variant}"
     return candidate
 
 

@@ -15,6 +15,7 @@ from lossless.messages.formats import Format
 from lossless.messages.model import Message
 from lossless.messages.parts import Opaque, Part
 from lossless.store.erasures import epoch_of, read_epoch
+from lossless.store.ids import ById
 from lossless.store.keys import ThreadKey
 from lossless.store.namespaces import Secrets
 from lossless.store.payloads import verified_payload
@@ -72,16 +73,7 @@ _BETWEEN = Prepared(
     ).order_by(_MESSAGE.c.seq)
 )
 
-_BY_ID = Prepared(
-    _FULL.where(
-        _MESSAGE.c.namespace == bindparam("namespace"),
-        _MESSAGE.c.thread_id == bindparam("thread_id"),
-        _MESSAGE.c.id == bindparam("id"),
-        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
-    )
-    .order_by(_MESSAGE.c.seq.desc())
-    .limit(1)
-)
+_BY_ID = ById(_FULL)
 
 Fact = Any
 """The facts of a message that decisions are made from, without its payload: seq, id, role, tokens, unit, place, request,
@@ -147,7 +139,7 @@ class MessageReader:
         """Read the newest message with an id."""
         for thread_id, first, last in reversed(key.ranges(1, _ANY)):
             wanted = {"namespace": key.namespace, "thread_id": thread_id, "id": id, "first": first, "last": last}
-            row = _BY_ID.first(connection, wanted)
+            row = _BY_ID.newest(connection, wanted)
             if row is not None:
                 return self._message(connection, key, row, keep_in=epoch_of(connection))
         return None
@@ -335,7 +327,7 @@ def known_seqs(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> di
     for id in ids:
         for thread_id, first, last in reversed(key.ranges(1, _ANY)):
             wanted = {"namespace": key.namespace, "thread_id": thread_id, "id": id, "first": first, "last": last}
-            row = _SEQ_OF.first(connection, wanted)
+            row = _SEQ_OF.newest(connection, wanted)
             if row is not None:
                 found[id] = row.seq
                 break
@@ -373,14 +365,4 @@ def _newest(statement: Prepared, connection: Connection, key: ThreadKey, first: 
     return rows
 
 
-_SEQ_OF = Prepared(
-    select(_MESSAGE.c.seq)
-    .where(
-        _MESSAGE.c.namespace == bindparam("namespace"),
-        _MESSAGE.c.thread_id == bindparam("thread_id"),
-        _MESSAGE.c.id == bindparam("id"),
-        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
-    )
-    .order_by(_MESSAGE.c.seq.desc())
-    .limit(1)
-)
+_SEQ_OF = ById(select(_MESSAGE.c.seq))

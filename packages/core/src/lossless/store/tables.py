@@ -3,7 +3,7 @@
 Everything but :class:`Head` is append-only; triggers made by the migrations enforce it. Every key is led by namespace and thread
 id, and ids are made here rather than by the database, so that the same tables work on a distributed PostgreSQL.
 
-Times are integers: microseconds since the epoch, UTC (see ``lossless.store.times``). Digests are 32 bytes (see
+Times are integers: microseconds since the epoch, UTC (see ``lossless.store.times``). Digests are bytes (see
 ``lossless.store.digests``).
 """
 
@@ -25,7 +25,16 @@ from lossless.store.columns import (
     references,
     text_column,
 )
-from lossless.store.tables_beside import CalibrationRow, CorrectionRow, ErasureRow, LeaseRow, SearchDocRow, SpendRow, TombstoneRow
+from lossless.store.tables_beside import (
+    GIVEN_ID,
+    CalibrationRow,
+    CorrectionRow,
+    ErasureRow,
+    LeaseRow,
+    SearchDocRow,
+    SpendRow,
+    TombstoneRow,
+)
 from lossless.store.tables_checkpoints import (
     CheckpointInheritedRow,
     CheckpointPartRow,
@@ -112,7 +121,7 @@ class BlobRow(Base, table=True):
 class MessageRow(Base, table=True):
     """One immutable entry of a thread.
 
-    ``commitment`` is a salted hash of the payload, ``chain`` runs over the thread's commitments, ``total_tokens`` is the sum of
+    ``chain`` runs over the thread's commitments, which are hashes of the payload and ``salt``, ``total_tokens`` is the sum of
     ``tokens`` up to here (so that the size of a range is one subtraction), ``unit`` names its unit by the seq of that unit's
     first message (a revision keeps its predecessor's), ``place`` the seq of the message that it stands for after revisions,
     ``request`` whether a person sent it. ``digest`` names its blob without a foreign key: removing a blob would look through
@@ -122,7 +131,16 @@ class MessageRow(Base, table=True):
     __tablename__ = "lossless_message"
     __table_args__ = (
         references("thread", TO_THREAD),
-        Index("lossless_message_id", "namespace", "thread_id", "id", "seq", unique=True),
+        Index(
+            "lossless_message_id",
+            "namespace",
+            "thread_id",
+            "id",
+            "seq",
+            unique=True,
+            sqlite_where=text(GIVEN_ID),
+            postgresql_where=text(GIVEN_ID),
+        ),
         Index(
             "lossless_message_request",
             "namespace",
@@ -159,7 +177,6 @@ class MessageRow(Base, table=True):
     format: str = text_column()
     digest: bytes | None = bytes_column(nullable=True)
     salt: bytes | None = bytes_column(nullable=True)
-    commitment: bytes = bytes_column()
     chain: bytes = bytes_column()
     tokens: int = int_column()
     exact: int = int_column()

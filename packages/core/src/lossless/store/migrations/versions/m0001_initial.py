@@ -92,7 +92,6 @@ def _create_messages() -> None:
         text_column("format"),
         bytes_column("digest", nullable=True),
         bytes_column("salt", nullable=True),
-        bytes_column("commitment"),
         bytes_column("chain"),
         int_column("tokens"),
         int_column("exact"),
@@ -108,31 +107,20 @@ def _create_messages() -> None:
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
-    op.create_index("lossless_message_id", "lossless_message", ["namespace", "thread_id", "id", "seq"], unique=True)
-    op.create_index(
-        "lossless_message_request",
-        "lossless_message",
-        ["namespace", "thread_id", "seq"],
-        unique=False,
-        sqlite_where=sa.text("request = 1"),
-        postgresql_where=sa.text("request = 1"),
-    )
-    op.create_index(
-        "lossless_message_revises",
-        "lossless_message",
-        ["namespace", "thread_id", "revises"],
-        unique=False,
-        sqlite_where=sa.text("revises IS NOT NULL"),
-        postgresql_where=sa.text("revises IS NOT NULL"),
-    )
-    op.create_index(
-        "lossless_message_unit",
-        "lossless_message",
-        ["namespace", "thread_id", "unit", "seq"],
-        unique=False,
-        sqlite_where=sa.text("unit < seq"),
-        postgresql_where=sa.text("unit < seq"),
-    )
+    for name, columns, some, unique in (
+        ("id", ["id", "seq"], "id <> 'm_' || CAST(seq AS TEXT)", True),
+        ("request", ["seq"], "request = 1", False),
+        ("revises", ["revises"], "revises IS NOT NULL", False),
+        ("unit", ["unit", "seq"], "unit < seq", False),
+    ):
+        op.create_index(
+            f"lossless_message_{name}",
+            "lossless_message",
+            ["namespace", "thread_id", *columns],
+            unique=unique,
+            sqlite_where=sa.text(some),
+            postgresql_where=sa.text(some),
+        )
 
 
 def _create_heads() -> None:
