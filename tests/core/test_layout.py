@@ -27,8 +27,9 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"summarizers"}),
     frozenset({"context"}),
     frozenset({"compaction"}),
-    frozenset({"versions", "files", "operators", "access", "erasure", "checkpoints"}),
-    frozenset({"integrity"}),
+    frozenset({"checkpoints"}),
+    frozenset({"versions", "files", "operators", "access", "erasure"}),
+    frozenset({"capture", "integrity"}),
     frozenset({"settings", "builtins", "compacting", "engine", "reading", "removals", "thread", "upkeep"}),
     frozenset({"sharing"}),
     frozenset({"lossless"}),  # the package itself: its __init__ hands out what lies below

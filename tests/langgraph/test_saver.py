@@ -264,7 +264,9 @@ def test_the_state_of_delta_channels_survives_pruning(saver: LosslessSaver) -> N
 def test_an_encrypting_serializer_leaves_nothing_in_clear(tmp_path: Any) -> None:
     path = tmp_path / "x.db"
     serde = EncryptedSerializer(_Cipher())
-    with LosslessSaver.from_conn_string(str(path), serde=serde) as saver:
+    with pytest.raises(ConfigError, match="in clear"):
+        LosslessSaver(f"sqlite:///{path}", serde=serde)
+    with LosslessSaver.from_conn_string(str(path), serde=serde, capture=()) as saver:
         messages = [HumanMessage(f"secret-word {n}" * 20, id="secret-id") for n in range(70)]
         where = put(saver, {"secret-channel": {"secret-key": messages}}, source="secret-source")
         saver.put_writes(where, [("secret-channel", messages)], "task")
@@ -344,9 +346,10 @@ def test_a_copied_saver_shares_its_engine(saver: LosslessSaver) -> None:
     assert values(saver, where) == {"n": 1}
 
 
-def test_what_can_not_be_captured_yet_is_said(saver: LosslessSaver) -> None:
-    with pytest.raises(ConfigError, match="captured"):
-        LosslessSaver(saver.engine, capture=("messages",))
+def test_what_is_captured_is_named_by_channels(saver: LosslessSaver) -> None:
+    for capture in ("messages", [1]):
+        with pytest.raises(ConfigError, match="channels"):
+            LosslessSaver(saver.engine, capture=capture)  # type: ignore[arg-type]
 
 
 def test_eight_threads_put_at_once(saver: LosslessSaver) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +11,7 @@ from typing import Any
 from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 
+from lossless.capture import Track
 from lossless.checkpoints import (
     CheckpointDraft,
     Details,
@@ -24,9 +25,11 @@ from lossless.checkpoints import (
     joined,
     pieces,
     refers_to,
+    shares,
 )
 from lossless.errors import CorruptError, LosslessError, MessageError
 from lossless.store.recent import Recent
+from lossless_langgraph.keeping import Keeper
 from lossless_langgraph.leaves import SerializedLeaves
 from lossless_langgraph.removing import Facts
 from lossless_langgraph.retention import Looks
@@ -48,6 +51,7 @@ class Memory:
         self.pools: Recent[str, int] = Recent(4_096)
         self.parts: Recent[tuple[int, bytes], bool] = Recent(_REMEMBERED)
         self.items: Recent[tuple[int, bytes], bytes] = Recent(_REMEMBERED)
+        self.erased: Recent[str, dict[str, bytes]] = Recent(4_096)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +62,15 @@ class Coding:
         leaves: how leaves are written.
         address: gives the address of content.
         memory: what is remembered.
+        capture: the channels whose messages are the thread's.
+        redact: gives a message's payload as it may be stored.
     """
 
     leaves: SerializedLeaves
     address: Callable[[bytes], bytes]
     memory: Memory = field(repr=False)
+    capture: Collection[str] = ()
+    redact: Callable[[dict[str, Any]], dict[str, Any]] = lambda payload: payload
 
     def draft(
         self,
@@ -76,8 +84,8 @@ class Coding:
         pool: int | None,
         *,
         afresh: bool,
-    ) -> tuple[CheckpointDraft, Gathered]:
-        """Write a checkpoint.
+    ) -> tuple[CheckpointDraft, Gathered, list[Track]]:
+        """Write a checkpoint; the captured channels are given beside it.
 
         Args:
             place: where.
@@ -93,18 +101,9 @@ class Coding:
         Raises:
             MessageError: a value can't be written.
         """
-        writer, values = self._writer(pool, afresh), checkpoint["channel_values"]
-        found: list[bytes] = []
-        for name, version in checkpoint["channel_versions"].items():
-            before = inherited.get(name)
-            if name not in changed and before is not None and before[0] == version and not (afresh and name in values):
-                item = before[1]
-            elif name in values:
-                with self._naming(place, name, writer):
-                    item = writer.item(values[name])
-            else:
-                continue
-            found += [self._whole(name), self._whole(version), item]
+        keeper = self._keeper(place)
+        writer = self._writer(pool, afresh, keeper)
+        found, tracks = self._written(place, checkpoint, facts, changed, inherited, writer, afresh=afresh)
         body = {key: value for key, value in checkpoint.items() if key != "channel_values"}
         draft = CheckpointDraft(
             place=place,
@@ -114,22 +113,56 @@ class Coding:
             channels=joined(found),
             facts=self._whole(dict(facts)),
         )
-        return draft, _gathered(pool, writer, found[2::3])
+        return draft, _gathered(pool, writer, found[2::3], keeper), tracks
+
+    def _written(
+        self,
+        place: Place,
+        checkpoint: Mapping[str, Any],
+        facts: Mapping[str, Any],
+        changed: Mapping[str, Any],
+        inherited: Channels,
+        writer: TreeWriter,
+        *,
+        afresh: bool,
+    ) -> tuple[list[bytes], list[Track]]:
+        """Write channels: three items for each, its name, version and content; and what the captured ones hold."""
+        values, delta = checkpoint["channel_values"], facts.get("counters_since_delta_snapshot") or {}
+        found: list[bytes] = []
+        tracks: list[Track] = []
+        for name, version in checkpoint["channel_versions"].items():
+            before, captured = inherited.get(name), name in self.capture
+            kept: Sequence[bytes] | None = None
+            if name not in changed and before is not None and before[0] == version and not (afresh and name in values):
+                item = before[1]
+            elif name in values:
+                with self._naming(place, name, writer):
+                    item = writer.captured(values[name]) if captured else writer.item(values[name])
+                kept = writer.kept if captured else None
+            else:
+                if captured and name not in delta:
+                    tracks.append(Track(name=self._whole(name), content=b"", kept=()))
+                continue
+            found += [self._whole(name), self._whole(version), item]
+            if captured:
+                tracks.append(Track(name=found[-3], content=item, kept=kept))
+        return found, tracks
 
     def draft_writes(
         self, place: Place, writes: Sequence[tuple[str, Any]], pool: int | None, *, afresh: bool
-    ) -> tuple[list[WriteDraft], Gathered]:
-        """Write what a task wrote.
+    ) -> tuple[list[WriteDraft], Gathered, Sequence[str]]:
+        """Write what a task wrote; the ids of the messages in it that may be new are given beside it.
 
         Raises:
             MessageError: a value can't be written.
         """
-        writer, drafts = self._writer(pool, afresh), []
+        keeper, drafts = self._keeper(place), []
+        writer = self._writer(pool, afresh, keeper)
         for position, (channel, value) in enumerate(writes):
             with self._naming(place, channel, writer):
-                item = writer.item(value)
+                item = writer.captured(value) if channel in self.capture else writer.item(value)
             drafts.append(WriteDraft(idx=WRITES_IDX_MAP.get(channel, position), channel=self._whole(channel), value=item))
-        return drafts, _gathered(pool, writer, [one.value for one in drafts])
+        return drafts, _gathered(pool, writer, [one.value for one in drafts], keeper), keeper.ids
 
     def remember(self, gathered: Gathered) -> None:
         """Remember that parts are stored."""
@@ -196,17 +229,28 @@ class Coding:
         for name, version, item in zip(found[::3], found[1::3], found[2::3], strict=True):
             yield self._read_whole(name), (self._read_whole(version), item)
 
-    def _writer(self, pool: int | None, afresh: bool) -> TreeWriter:
+    def _keeper(self, place: Place) -> Keeper:
+        erased = self.memory.erased.get(place.thread_id) or {}
+        return Keeper(leaves=self.leaves, address=self.address, redact=self.redact, erased=erased)
+
+    def _writer(self, pool: int | None, afresh: bool, keeper: Keeper) -> TreeWriter:
+        instead = keeper.instead if keeper.erased else None
         if pool is None:
-            return TreeWriter(leaves=self.leaves, address=self.address)
+            return TreeWriter(leaves=self.leaves, address=self.address, keep=keeper.keep, instead=instead)
         memory, here = self.memory, pool
         if afresh:
             return TreeWriter(
-                leaves=self.leaves, address=self.address, learn=lambda mark, item: memory.items.put((here, mark), item)
+                leaves=self.leaves,
+                address=self.address,
+                learn=lambda mark, item: memory.items.put((here, mark), item),
+                keep=keeper.keep,
+                instead=instead,
             )
         return TreeWriter(
             leaves=self.leaves,
             address=self.address,
+            keep=keeper.keep,
+            instead=instead,
             known=lambda digest: memory.parts.get((here, digest)) is not None,
             recall=lambda mark: memory.items.get((here, mark)),
             learn=lambda mark, item: memory.items.put((here, mark), item),
@@ -239,10 +283,17 @@ class Coding:
             ) from error
 
 
-def _gathered(pool: int | None, writer: TreeWriter, items: Sequence[bytes]) -> Gathered:
+def _gathered(pool: int | None, writer: TreeWriter, items: Sequence[bytes], keeper: Keeper) -> Gathered:
     """Give what a writer gathered. What is relied on is what new parts refer to: all that a stored part refers to is stored."""
-    referred = {digest for content in (*writer.parts.values(), *items) for digest in refers_to(content)}
-    return Gathered(pool=pool, parts=writer.parts, relied=frozenset(referred - writer.parts.keys()))
+    new = (*writer.parts.values(), *items)
+    referred = {digest for content in new for digest in refers_to(content)}
+    return Gathered(
+        pool=pool,
+        parts=writer.parts,
+        relied=frozenset(referred - writer.parts.keys()),
+        messages=keeper.messages,
+        shared=frozenset(digest for content in new for digest in shares(content)),
+    )
 
 
 @contextmanager

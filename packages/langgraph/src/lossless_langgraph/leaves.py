@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import ormsgpack
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -22,7 +22,7 @@ from langgraph.types import Send
 from lossless.checkpoints import Leaves, Twig
 from lossless.errors import CorruptError, MessageError
 from lossless.messages.payload import decode, encode
-from lossless_langchain.codec import decode_message, encode_message
+from lossless_langchain.codec import decode_erased, decode_message, encode_message
 
 __all__ = ["SerializedLeaves", "StockLeaves", "leaves_for"]
 
@@ -76,6 +76,20 @@ class SerializedLeaves(Leaves):
             raise CorruptError("it is not encrypted, but the serializer encrypts", hint=_UNENCRYPTED)
         return _native(content)
 
+    def read_message(self, payload: bytes) -> Any:
+        """Read a message from its payload.
+
+        Raises:
+            CorruptError: the serializer encrypts, and this is not encrypted by it.
+        """
+        if self.encrypts:
+            raise CorruptError("it is not encrypted, but the serializer encrypts", hint=_UNENCRYPTED)
+        return decode_message(decode(payload))
+
+    def read_erased(self, left: bytes) -> Any:
+        """Give the placeholder of an erased message, with its id and those of its calls."""
+        return decode_erased(decode(left))
+
     def split(self, value: Any) -> tuple[str, Sequence[Any]] | None:
         """Take what is sent to a node, and a snapshot of a delta channel, apart: both hold whole states."""
         kind = type(value)
@@ -93,6 +107,10 @@ class SerializedLeaves(Leaves):
         if name == "delta":
             return _DeltaSnapshot(*pieces)
         return super().join(name, pieces)
+
+    def message(self, value: Any) -> tuple[dict[str, Any], bool] | None:  # noqa: ARG002
+        """Give a value as the payload of a message, and whether that is all there is to it; None if it is no message."""
+        return None
 
     def _serialized(self, value: Any) -> Twig:
         content = _framed(*self._serde.dumps_typed(value))
@@ -116,6 +134,20 @@ class StockLeaves(SerializedLeaves):
                 return self._serialized(value)
             return Twig(content=content, identity=content)
         return self._serialized(value)
+
+    def message(self, value: Any) -> tuple[dict[str, Any], bool] | None:
+        """Give a message as a payload. One that only the serializer can keep as it is is described where the payload can't."""
+        if not isinstance(value, BaseMessage) or isinstance(value, RemoveMessage):
+            return None
+        if _is_stock_message(value):
+            try:
+                return encode_message(value, strict=True), True
+            except MessageError:  # something in it that only the serializer may know
+                pass
+        try:
+            return encode_message(value), False
+        except MessageError:
+            return None
 
     def fingerprint(self, value: Any) -> bytes | None:
         """Give the fingerprint of a message, made of all its fields: somebody may have changed it in place."""

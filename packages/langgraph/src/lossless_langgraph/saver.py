@@ -20,15 +20,17 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from lossless import Engine
+from lossless.capture import Capture, ErasedInStateError
 from lossless.checkpoints import CheckpointStore, Details, Gathered, Outline, Place, Thinned
 from lossless.errors import ConfigError, LosslessError, StoreBusyError
 from lossless.sharing import shared_engine
 from lossless.store.keys import checked_name
 from lossless.twins import async_twin
+from lossless_langchain.codec import FORMAT
 from lossless_langgraph.coding import Coding, Memory
 from lossless_langgraph.connecting import Connection, database_url
 from lossless_langgraph.filters import matches
-from lossless_langgraph.leaves import leaves_for
+from lossless_langgraph.leaves import StockLeaves, leaves_for
 from lossless_langgraph.removing import newest_of_each, thinned
 from lossless_langgraph.retention import Retained, checked_rule, summed
 
@@ -48,33 +50,46 @@ class LosslessSaver(BaseCheckpointSaver[str]):
 
     Args:
         engine_or_url: an engine, or the URL of its database; engines of the same URL are shared.
-        serde: what writes values that are neither plain nor messages; with any but LangGraph's own, all values.
-        capture: channels whose messages are also messages of the core's threads. Not there yet: only ``()`` is known.
+        serde: what writes values that are neither plain nor messages; with any but LangGraph's own, all values, and then nothing
+            is captured.
+        capture: channels whose messages are messages of the engine's thread of the same id, too; its view follows the state.
 
     Raises:
-        ConfigError: ``capture`` names channels.
+        ConfigError: channels are to be captured by an engine without a cipher, although the serializer encrypts.
         StoreOpenError: the database can't be opened.
     """
 
     def __init__(
-        self, engine_or_url: Engine | str, *, serde: SerializerProtocol | None = None, capture: Collection[str] = ()
+        self,
+        engine_or_url: Engine | str,
+        *,
+        serde: SerializerProtocol | None = None,
+        capture: Collection[str] = ("messages",),
     ) -> None:
         super().__init__(serde=serde)
-        if capture:
-            raise ConfigError("channels can't be captured yet", hint="leave capture out; append messages to a thread yourself")
+        self.capture = _channels(capture)
         self.engine = engine_or_url if isinstance(engine_or_url, Engine) else shared_engine(database_url(engine_or_url))
+        if self.capture and not self.engine.encrypted and leaves_for(self.serde).encrypts:
+            raise ConfigError(
+                "the serializer encrypts, and the engine would keep the messages of the channels it captures in clear",
+                hint="give capture=(), or an Engine(cipher=…)",
+            )
         self._store = CheckpointStore(self.engine.database, self.engine.secrets, self.engine.namespace)
+        self._capture = Capture(self.engine, FORMAT)
         self._memory = Memory()
 
     @classmethod
-    def from_conn_string(cls, conn_string: str, *, serde: SerializerProtocol | None = None) -> Connection[LosslessSaver]:
+    def from_conn_string(
+        cls, conn_string: str, *, serde: SerializerProtocol | None = None, capture: Collection[str] = ("messages",)
+    ) -> Connection[LosslessSaver]:
         """Give a saver on an engine of its own, for ``with`` and ``async with``; leaving closes it.
 
         Args:
             conn_string: a URL, the path of an SQLite database, or ``:memory:``.
             serde: as for the saver.
+            capture: as for the saver.
         """
-        return Connection(lambda: cls(Engine(database_url(conn_string)), serde=serde))
+        return Connection(lambda: cls(Engine(database_url(conn_string)), serde=serde, capture=capture))
 
     def setup(self) -> None:
         """Do nothing: opening the engine has made the tables. It is there for code that calls it."""
@@ -142,8 +157,15 @@ class LosslessSaver(BaseCheckpointSaver[str]):
 
         def attempt(pool: int | None, afresh: bool) -> Gathered | None:
             inherited = self._inherited(coding, place, parent, checkpoint, new_versions)
-            draft, gathered = coding.draft(place, parent, marked, checkpoint, facts, new_versions, inherited, pool, afresh=afresh)
-            return gathered if self._store.put(draft, gathered) else None
+            draft, gathered, tracks = coding.draft(
+                place, parent, marked, checkpoint, facts, new_versions, inherited, pool, afresh=afresh
+            )
+            captured = self._capture.of(place, parent, tracks, gathered.messages) if tracks and not checkpoint_ns else None
+            if not self._store.put(draft, gathered, captured):
+                return None
+            if captured is not None:
+                captured.committed()
+            return gathered
 
         self._until_stored(coding, thread_id, attempt)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": checkpoint_ns, "checkpoint_id": checkpoint["id"]}}
@@ -161,8 +183,9 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         coding, replace = self._coding(), all(channel in WRITES_IDX_MAP for channel, _value in writes)
 
         def attempt(pool: int | None, afresh: bool) -> Gathered | None:
-            drafts, gathered = coding.draft_writes(place, writes, pool, afresh=afresh)
-            stored = self._store.put_writes(place, task_id, task_path, drafts, gathered, replace=replace)
+            drafts, gathered, ids = coding.draft_writes(place, writes, pool, afresh=afresh)
+            check = self._capture.check_writes(thread_id, ids)
+            stored = self._store.put_writes(place, task_id, task_path, drafts, gathered, replace=replace, check=check)
             return gathered if stored else None
 
         if writes:
@@ -289,7 +312,14 @@ class LosslessSaver(BaseCheckpointSaver[str]):
     _anext = async_twin(_next)
 
     def _coding(self) -> Coding:
-        return Coding(leaves=leaves_for(self.serde), address=self._store.addresses(), memory=self._memory)
+        leaves = leaves_for(self.serde)
+        return Coding(
+            leaves=leaves,
+            address=self._store.addresses(),
+            memory=self._memory,
+            capture=self.capture if isinstance(leaves, StockLeaves) else (),
+            redact=self.engine.plugins.redact,
+        )
 
     def _outlines(self, config: RunnableConfig | None, before: RunnableConfig | None) -> Iterator[Outline]:
         older = None if before is None else before.get("configurable", {}).get("checkpoint_id")
@@ -315,7 +345,11 @@ class LosslessSaver(BaseCheckpointSaver[str]):
                 pool = self._store.pool_of(thread_id)
                 if pool is not None:
                     self._memory.pools.put(thread_id, pool)
-            gathered = attempt(pool, number > 0)
+            try:
+                gathered = attempt(pool, number > 0)
+            except ErasedInStateError as found:
+                self._memory.erased.put(thread_id, {**(self._memory.erased.get(thread_id) or {}), **found.left})
+                continue
             if gathered is not None:
                 coding.remember(gathered)
                 return
@@ -328,6 +362,12 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             return thinned(outlines, kept(outlines, details), coding.reasons)
 
         return self._store.thin(thread_id, choose, dry_run=dry_run)
+
+
+def _channels(capture: Collection[str]) -> tuple[str, ...]:
+    if isinstance(capture, str) or not all(isinstance(name, str) for name in capture):
+        raise ConfigError("capture names channels", hint='give capture=("messages",), or () for none')
+    return tuple(dict.fromkeys(capture))
 
 
 def _where(config: RunnableConfig) -> tuple[str, str, str | None]:

@@ -3,10 +3,11 @@
 The room knows nothing of a framework: it keeps trees of bytes. An adapter says what they mean.
 """
 
-from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Place, Stored, Thinned, WriteDraft
+from lossless.checkpoints.items import erased_item, joined, message_key, pieces, refers_to, shared_item, shares
+from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Pair, Place, Stored, Thinned, Within, WriteDraft
 from lossless.checkpoints.removal import Details
 from lossless.checkpoints.store import CheckpointStore
-from lossless.checkpoints.trees import Leaves, TreeReader, TreeWriter, Twig, joined, pieces, refers_to
+from lossless.checkpoints.trees import Leaves, TreeReader, TreeWriter, Twig
 
 __all__ = [
     "CheckpointDraft",
@@ -15,14 +16,20 @@ __all__ = [
     "Gathered",
     "Leaves",
     "Outline",
+    "Pair",
     "Place",
     "Stored",
     "Thinned",
     "TreeReader",
     "TreeWriter",
     "Twig",
+    "Within",
     "WriteDraft",
+    "erased_item",
     "joined",
+    "message_key",
     "pieces",
     "refers_to",
+    "shared_item",
+    "shares",
 ]

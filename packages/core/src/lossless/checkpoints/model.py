@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
-__all__ = ["CheckpointDraft", "Gathered", "Outline", "Place", "Stored", "StoredWrite", "Thinned", "WriteDraft"]
+from sqlalchemy import Connection
+
+if TYPE_CHECKING:
+    from lossless.checkpoints.lines import Line
+
+__all__ = ["CheckpointDraft", "Gathered", "Outline", "Pair", "Place", "Stored", "StoredWrite", "Thinned", "Within", "WriteDraft"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +69,40 @@ class Gathered:
         pool: which pool the writer took the thread's to be; None: it has none yet.
         parts: by address.
         relied: addresses of parts that are taken to be stored.
+        messages: payloads of messages, by digest, that may not be stored yet.
+        shared: digests of all messages that the new parts name.
     """
 
     pool: int | None
     parts: Mapping[bytes, bytes]
     relied: frozenset[bytes]
+    messages: Mapping[bytes, bytes] = field(default_factory=dict)
+    shared: frozenset[bytes] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """What a checkpoint says of a thread.
+
+    Attributes:
+        view: address of the view that stood for it.
+        upto: the seq that it went up to.
+        owner: the thread that stores the message of that seq. A thread that is no branch of it can't go back there.
+    """
+
+    view: bytes
+    upto: int
+    owner: str
+
+
+class Within(Protocol):
+    """What is done in the transaction that stores a checkpoint."""
+
+    def begin(self, connection: Connection) -> None:
+        """Lock what it needs, before the store locks anything."""
+
+    def finish(self, connection: Connection, line: Line, draft: CheckpointDraft) -> Pair | None:
+        """Do it, when the checkpoint's parts are stored and its row is not; give what the row says of the thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

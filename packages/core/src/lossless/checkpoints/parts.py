@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sqlalchemy import Connection, bindparam, delete, func, select
 
-from lossless.checkpoints.trees import refers_to
+from lossless.checkpoints.items import refers_to, shares
+from lossless.checkpoints.sharing import load_messages, sweep_messages
 from lossless.errors import CorruptError
 from lossless.store.blobs import pack, unpack
 from lossless.store.prepared import Prepared
@@ -14,7 +15,7 @@ from lossless.store.statements import insert_new
 from lossless.store.tables import CheckpointPartRow
 from lossless.store.vault import vault_of
 
-__all__ = ["absent_parts", "drop_pool", "insert_parts", "load_parts", "sweep_parts"]
+__all__ = ["absent_parts", "drop_pool", "insert_parts", "load_part", "load_parts", "sweep_parts"]
 
 _PART = CheckpointPartRow.__table__  # type: ignore[attr-defined]
 _AT_ONCE = 500
@@ -27,7 +28,7 @@ def insert_parts(connection: Connection, namespace: str, pool: int, parts: Mappi
     for digest, content in sorted(parts.items()):
         codec, packed = pack(content)
         data = vault.seal(packed, *_place(namespace, pool, digest))
-        inner = int(next(refers_to(content), None) is not None)
+        inner = int(next(refers_to(content), None) is not None or next(shares(content), None) is not None)
         rows.append(
             {"namespace": namespace, "pool": pool, "digest": digest, "inner": inner}
             | {"size": len(content), "codec": codec, "data": data}
@@ -47,10 +48,21 @@ def absent_parts(connection: Connection, namespace: str, pool: int, digests: Ite
     return absent
 
 
-def load_parts(connection: Connection, namespace: str, pool: int, digests: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Load parts and all that they refer to; one that is not there, or can't be read, is left out."""
-    vault, found = vault_of(connection), dict[bytes, bytes]()
-    wanted = set(digests)
+def load_part(connection: Connection, namespace: str, pool: int, digest: bytes) -> bytes | None:
+    """Load one part by itself, or give None."""
+    row = next(iter(_LOAD_ONE.all(connection, {"namespace": namespace, "pool": pool, "digest": digest})), None)
+    if row is None:
+        return None
+    return unpack(row.codec, row.size, vault_of(connection).unseal(row.data, *_place(namespace, pool, digest)))
+
+
+def load_parts(connection: Connection, namespace: str, pool: int, items: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Load all parts and messages that items refer to, at any depth; one that is not there, or can't be read, is left out."""
+    vault, found, messages = vault_of(connection), dict[bytes, bytes](), set[bytes]()
+    wanted: set[bytes] = set()
+    for item in items:
+        wanted.update(refers_to(item))
+        messages.update(shares(item))
     while wanted:
         level, wanted = wanted, set()
         for some in _groups(level):
@@ -63,30 +75,39 @@ def load_parts(connection: Connection, namespace: str, pool: int, digests: Itera
                 found[digest] = content
                 if row.inner:
                     wanted.update(refers_to(content))
+                    messages.update(shares(content))
         wanted -= found.keys()
         if wanted == level:
             break
-    return found
+    return found | load_messages(connection, namespace, messages)
 
 
-def sweep_parts(connection: Connection, namespace: str, pool: int, roots: Iterable[bytes]) -> tuple[int, int]:
+def sweep_parts(connection: Connection, namespace: str, pool: int, items: Iterable[bytes]) -> tuple[int, int]:
     """Remove the parts of a pool that nothing refers to any more, and give how many, and how many bytes they took.
+
+    What the pool says it shares goes likewise.
 
     Args:
         connection: a connection in a write transaction that has locked the pool.
         namespace: the tenant.
         pool: the pool.
-        roots: every address that checkpoints and writes have in them.
+        items: all that checkpoints and writes are made of.
     """
-    vault, live, level = vault_of(connection), set[bytes](), set(roots)
+    vault, live, level, messages = vault_of(connection), set[bytes](), set[bytes](), set[bytes]()
+    for item in items:
+        level.update(refers_to(item))
+        messages.update(shares(item))
     while level:
         live |= level
         inner: set[bytes] = set()
         for some in _groups(level):
             for row in connection.execute(_NODES, {"namespace": namespace, "pool": pool, "digests": some}):
                 sealed = vault.unseal(row.data, *_place(namespace, pool, bytes(row.digest)))
-                inner.update(refers_to(unpack(row.codec, row.size, sealed)))
+                content = unpack(row.codec, row.size, sealed)
+                inner.update(refers_to(content))
+                messages.update(shares(content))
         level = inner - live
+    sweep_messages(connection, namespace, pool, messages)
     held = {bytes(row.digest): int(row.stored) for row in connection.execute(_ALL, {"namespace": namespace, "pool": pool})}
     dead = sorted(held.keys() - live)
     if dead:
@@ -95,7 +116,8 @@ def sweep_parts(connection: Connection, namespace: str, pool: int, roots: Iterab
 
 
 def drop_pool(connection: Connection, namespace: str, pool: int) -> None:
-    """Remove all parts of a pool that no thread uses any more."""
+    """Remove all parts of a pool that no thread uses any more, and what it says it shares."""
+    sweep_messages(connection, namespace, pool, ())
     connection.execute(delete(_PART).where(_PART.c.namespace == namespace, _PART.c.pool == pool))
 
 
@@ -114,6 +136,7 @@ _NAMED = _PART.c.digest.in_(bindparam("digests", expanding=True))
 _INSERT = Prepared(insert_new(_PART))
 _HELD = select(_PART.c.digest).where(*_OF_POOL, _NAMED)
 _LOAD = select(_PART.c.digest, _PART.c.inner, _PART.c.size, _PART.c.codec, _PART.c.data).where(*_OF_POOL, _NAMED)
+_LOAD_ONE = Prepared(select(_PART.c.size, _PART.c.codec, _PART.c.data).where(*_OF_POOL, _PART.c.digest == bindparam("digest")))
 _NODES = _LOAD.where(_PART.c.inner == 1)
 _ALL = select(_PART.c.digest, func.length(_PART.c.data).label("stored")).where(*_OF_POOL)
 _DELETE = Prepared(

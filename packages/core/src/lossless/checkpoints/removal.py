@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select, update
 
 from lossless.checkpoints import rows
+from lossless.checkpoints.items import pieces
 from lossless.checkpoints.lines import Line, drop_line, own_all, users_of_pool
 from lossless.checkpoints.model import Outline, Place, Thinned
 from lossless.checkpoints.parts import drop_pool, sweep_parts
 from lossless.checkpoints.reading import outlines_to_thin, row_at, writes_at
 from lossless.checkpoints.rows import CHECKPOINT, WRITE
-from lossless.checkpoints.trees import pieces, refers_to
 
 __all__ = ["Choice", "Details", "remove_line", "thin_line"]
 
@@ -85,12 +85,10 @@ def _roots(connection: Connection, namespace: str, pool: int, strands: Iterable[
     found: set[bytes] = set()
     for strand in sorted(strands):
         for row in connection.execute(rows.OUTLINES.where(*_of_strand(CHECKPOINT, namespace, strand))):
-            for item in pieces(rows.outline(connection, namespace, pool, "", row).channels):
-                found.update(refers_to(item))
+            found.update(pieces(rows.outline(connection, namespace, pool, "", row).channels))
         for row in connection.execute(rows.WRITES.where(*_of_strand(WRITE, namespace, strand))):
             place = Place(thread_id="", checkpoint_ns=row.checkpoint_ns, checkpoint_id=row.checkpoint_id)
-            for item in pieces(rows.write_body(connection, namespace, pool, place, row)):
-                found.update(refers_to(item))
+            found.update(pieces(rows.write_body(connection, namespace, pool, place, row)))
     return found
 
 

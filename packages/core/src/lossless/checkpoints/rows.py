@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Executable, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from lossless.checkpoints.model import CheckpointDraft, Outline, Place, WriteDraft
-from lossless.checkpoints.trees import joined
+from lossless.checkpoints.items import joined
+from lossless.checkpoints.model import CheckpointDraft, Outline, Pair, Place, WriteDraft
 from lossless.errors import CorruptError
 from lossless.store.blobs import RAW, TRAINED, ZSTD, pack, unpack
 from lossless.store.prepared import Prepared
@@ -43,7 +43,9 @@ INHERITED = CheckpointInheritedRow.__table__  # type: ignore[attr-defined]
 _MARKS = {RAW: b"r", ZSTD: b"z", TRAINED: b"1"}
 
 
-def checkpoint_row(connection: Connection, namespace: str, pool: int, strand: int, draft: CheckpointDraft) -> dict[str, Any]:
+def checkpoint_row(
+    connection: Connection, namespace: str, pool: int, strand: int, draft: CheckpointDraft, pair: Pair | None
+) -> dict[str, Any]:
     """Make the row of a checkpoint."""
     place = draft.place
     made = {
@@ -54,6 +56,9 @@ def checkpoint_row(connection: Connection, namespace: str, pool: int, strand: in
         "parent": draft.parent,
         "run": draft.run,
         "hidden": 0,
+        "view": None if pair is None else pair.view,
+        "upto": None if pair is None else pair.upto,
+        "owner": None if pair is None else pair.owner,
     }
     for column in ("body", "channels", "facts"):
         made[column] = _closed(connection, getattr(draft, column), *_where(namespace, pool, place, column))
@@ -131,7 +136,7 @@ def _upsert(table: Any, *changed: str) -> Callable[[str], Executable]:
     return statement
 
 
-UPSERT = Prepared(_upsert(CHECKPOINT, "parent", "run", "hidden", "body", "channels", "facts"))
+UPSERT = Prepared(_upsert(CHECKPOINT, "parent", "run", "hidden", "view", "upto", "owner", "body", "channels", "facts"))
 ADD_WRITES = Prepared(insert_new(WRITE))
 REPLACE_WRITES = Prepared(_upsert(WRITE, "task_path", "body"))
 CHECKPOINTS = select(CHECKPOINT)

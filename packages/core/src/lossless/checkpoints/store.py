@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from lossless.checkpoints import rows
+from lossless.checkpoints.items import pieces
 from lossless.checkpoints.lines import (
     Line,
     begin_line,
@@ -17,7 +18,17 @@ from lossless.checkpoints.lines import (
     lock_line,
     users_of,
 )
-from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Place, Stored, StoredWrite, Thinned, WriteDraft
+from lossless.checkpoints.model import (
+    CheckpointDraft,
+    Gathered,
+    Outline,
+    Place,
+    Stored,
+    StoredWrite,
+    Thinned,
+    Within,
+    WriteDraft,
+)
 from lossless.checkpoints.parts import absent_parts, insert_parts, load_parts
 from lossless.checkpoints.reading import (
     newest_row,
@@ -29,7 +40,7 @@ from lossless.checkpoints.reading import (
 )
 from lossless.checkpoints.removal import Choice, remove_line, thin_line
 from lossless.checkpoints.rows import CHECKPOINT, POOL
-from lossless.checkpoints.trees import pieces, refers_to
+from lossless.checkpoints.sharing import share_messages
 from lossless.store.database import Database
 from lossless.store.digests import address
 from lossless.store.namespaces import Secrets
@@ -68,23 +79,39 @@ class CheckpointStore:
             found = None if line is None else row_at(connection, self._namespace, line, place)
             return None if line is None or found is None else self._outline(connection, line, found)
 
-    def put(self, draft: CheckpointDraft, gathered: Gathered) -> bool:
+    def put(self, draft: CheckpointDraft, gathered: Gathered, within: Within | None = None) -> bool:
         """Store a checkpoint, in the place of one of the same id; give whether it is stored.
 
         If it is not, a part that was taken to be stored is not (any more): gather all, and put again.
+
+        Args:
+            draft: the checkpoint.
+            gathered: its parts.
+            within: what is done in the same transaction.
         """
 
         def job(connection: Connection) -> bool:
+            if within is not None:
+                within.begin(connection)
             line = self._admitted(connection, draft.place.thread_id, gathered)
             if line is None:
                 return False
-            rows.UPSERT.run(connection, rows.checkpoint_row(connection, self._namespace, line.pool, line.own, draft))
+            pair = within.finish(connection, line, draft) if within is not None else None
+            rows.UPSERT.run(connection, rows.checkpoint_row(connection, self._namespace, line.pool, line.own, draft, pair))
             return True
 
         return self._database.write(job)
 
     def put_writes(
-        self, place: Place, task_id: str, task_path: str, writes: Sequence[WriteDraft], gathered: Gathered, *, replace: bool
+        self,
+        place: Place,
+        task_id: str,
+        task_path: str,
+        writes: Sequence[WriteDraft],
+        gathered: Gathered,
+        *,
+        replace: bool,
+        check: Callable[[Connection], None] = lambda _connection: None,
     ) -> bool:
         """Store what a task wrote; the result as :meth:`put`.
 
@@ -95,10 +122,12 @@ class CheckpointStore:
             writes: the writes.
             gathered: their parts.
             replace: whether those stored under the same index are replaced, rather than left.
+            check: called in the transaction, before anything is stored.
         """
         statement = rows.REPLACE_WRITES if replace else rows.ADD_WRITES
 
         def job(connection: Connection) -> bool:
+            check(connection)
             line = self._admitted(connection, place.thread_id, gathered)
             if line is None:
                 return False
@@ -218,6 +247,8 @@ class CheckpointStore:
             or absent_parts(connection, self._namespace, line.pool, gathered.relied - gathered.parts.keys())
         ):
             return None
+        if gathered.shared and not share_messages(connection, self._namespace, line.pool, gathered.shared, gathered.messages):
+            return None
         insert_parts(connection, self._namespace, line.pool, gathered.parts)
         return line
 
@@ -243,7 +274,6 @@ class CheckpointStore:
             channel, value = pieces(rows.write_body(connection, self._namespace, line.pool, place, row))
             writes.append(StoredWrite(task_id=row.task_id, channel=channel, value=value))
         roots = [*pieces(outline.channels), *(item for one in writes for item in (one.channel, one.value))]
-        addresses = {digest for item in roots for digest in refers_to(item)}
         return Stored(
             place=place,
             parent=outline.parent,
@@ -251,7 +281,7 @@ class CheckpointStore:
             channels=outline.channels,
             facts=outline.facts,
             writes=tuple(writes),
-            parts=load_parts(connection, self._namespace, line.pool, addresses),
+            parts=load_parts(connection, self._namespace, line.pool, roots),
         )
 
 

@@ -3,24 +3,40 @@
 A value is written as an *item*: small content stands in it, larger content is a part, and the item its address. Lists and tuples
 are persistent vectors of chunks, so a list that grew by one shares all its chunks but the last. What is neither list, tuple, dict
 nor a composite that the adapter takes apart is a leaf, whose bytes are the adapter's.
+
+An element of a captured value that is a message, too, has no part: its item names the blob in which the message store keeps it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lossless.checkpoints.items import (
+    ADDRESS,
+    BESIDE,
+    CHUNK,
+    COMPOSITE,
+    DICT,
+    ERASED,
+    LEAF,
+    LIST,
+    MESSAGES,
+    NAME_END,
+    PAIRS,
+    TUPLE,
+    length,
+    pieces,
+)
 from lossless.errors import CorruptError
 
-__all__ = ["INLINE", "Leaves", "TreeReader", "TreeWriter", "Twig", "joined", "pieces", "refers_to"]
+__all__ = ["INLINE", "Leaves", "TreeReader", "TreeWriter", "Twig"]
 
 INLINE = 64
 """Bytes of content that stand in an item itself: about what an address takes, with its row."""
 _FANOUT = 32
-_ADDRESS, _LEAF, _LIST, _TUPLE, _DICT, _PAIRS, _COMPOSITE, _CHUNK = b"@", b"=", b"l", b"t", b"d", b"p", b"o", b"c"
-_INNER = frozenset((_LIST, _TUPLE, _DICT, _PAIRS, _COMPOSITE, _CHUNK))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +60,14 @@ class Leaves(ABC):
     @abstractmethod
     def read(self, content: bytes) -> Any:
         """Read a leaf that :meth:`write` wrote."""
+
+    def read_message(self, payload: bytes) -> Any:  # noqa: ARG002
+        """Read an element whose bytes are a message's payload."""
+        raise CorruptError("a message within a checkpoint is not known", hint="upgrade Lossless")
+
+    def read_erased(self, left: bytes) -> Any:
+        """Read what an erasure left of an element."""
+        return self.read_message(left)
 
     def fingerprint(self, value: Any) -> bytes | None:  # noqa: ARG002
         """Give what two values have in common only if they are written the same, or None; it is cheaper than writing."""
@@ -69,7 +93,11 @@ class TreeWriter:
         known: whether a part is stored, as far as one remembers; such a part is not gathered again.
         recall: gives the item that was written for a fingerprint before.
         learn: remembers the item of a fingerprint.
+        keep: gives the item of a captured value that is a message, and whether that is all there is to it; None for other values.
+        instead: gives the item that stands for a value whatever it holds: of an erased message; None for other values.
         parts: gathered, by address: their content.
+        kept: the messages of the value that was captured last, in order: their items.
+        elements: what they are.
     """
 
     leaves: Leaves
@@ -78,7 +106,11 @@ class TreeWriter:
     known: Callable[[bytes], bool] = lambda _digest: False
     recall: Callable[[bytes], bytes | None] = lambda _fingerprint: None
     learn: Callable[[bytes, bytes], None] = lambda _fingerprint, _item: None
+    keep: Callable[[Any], tuple[bytes, bool] | None] = lambda _value: None
+    instead: Callable[[Any], bytes | None] | None = None
     parts: dict[bytes, bytes] = field(default_factory=dict)
+    kept: list[bytes] = field(default_factory=list)
+    elements: list[Any] = field(default_factory=list)
     _path: list[object] = field(default_factory=list)
 
     @property
@@ -91,62 +123,90 @@ class TreeWriter:
         self._path.clear()
         return self._item(value).content
 
+    def captured(self, value: Any) -> bytes:
+        """Write a value whose messages are messages of the store, too, and give its item; ``kept`` and ``elements`` name them."""
+        self._path.clear()
+        self.kept, self.elements = [], []
+        return self._captured(value).content
+
+    def _captured(self, value: Any) -> Twig:
+        kind = type(value)
+        if kind is list or kind is tuple:
+            return self._sealed(self._vector(LIST if kind is list else TUPLE, value, self._captured))
+        fingerprint = self.leaves.fingerprint(value)
+        item = None if self.instead is None else self.instead(value)
+        if item is None and fingerprint is not None:
+            item = self.recall(fingerprint)
+        if item is None or item[:1] not in MESSAGES:
+            found = self.keep(value)
+            if found is None:
+                return self._sealed(self._composite(value, self._captured) or self._item(value))
+            item = found[0] if found[1] else BESIDE + found[0][1:] + self._item(value).content
+            if fingerprint is not None:
+                self.learn(fingerprint, item)
+        self.kept.append(item)
+        self.elements.append(value)
+        return Twig(content=item, identity=item)
+
     def _item(self, value: Any) -> Twig:
         kind = type(value)
         if kind is list or kind is tuple:
-            return self._sealed(self._vector(_LIST if kind is list else _TUPLE, value))
+            return self._sealed(self._vector(LIST if kind is list else TUPLE, value, self._item))
         if kind is dict:
             return self._sealed(self._dict(value))
+        erased = None if self.instead is None else self.instead(value)
+        if erased is not None:
+            return Twig(content=erased, identity=erased)
         fingerprint = self.leaves.fingerprint(value)
         if fingerprint is not None:
             item = self.recall(fingerprint)
             if item is not None:
                 return Twig(content=item, identity=item)
-        twig = self._composite(value) or _marked(_LEAF, self.leaves.write(value))
+        twig = self._composite(value, self._item) or _marked(LEAF, self.leaves.write(value))
         sealed = self._sealed(twig)
-        if fingerprint is not None and sealed.content[:1] == _ADDRESS:
+        if fingerprint is not None and sealed.content[:1] == ADDRESS:
             self.learn(fingerprint, sealed.content)
         return sealed
 
     def _sealed(self, twig: Twig) -> Twig:
         """Give the item of some content: the content itself, or the address of a part."""
-        if len(twig.content) <= self.inline:
+        if len(twig.content) <= self.inline or twig.content[:1] in MESSAGES:
             return twig
         digest = self.address(twig.identity)
-        item = _ADDRESS + digest
+        item = ADDRESS + digest
         if digest not in self.parts and not self.known(digest):
             self.parts[digest] = twig.content
         return Twig(content=item, identity=item)
 
-    def _vector(self, kind: bytes, values: Sequence[Any]) -> Twig:
-        level, depth = self._each(enumerate(values)), 0
+    def _vector(self, kind: bytes, values: Sequence[Any], write: Callable[[Any], Twig]) -> Twig:
+        level, depth = self._each(enumerate(values), write), 0
         while len(level) > _FANOUT:
             chunks = (level[start : start + _FANOUT] for start in range(0, len(level), _FANOUT))
-            level, depth = [self._sealed(_joined(_CHUNK, chunk)) for chunk in chunks], depth + 1
+            level, depth = [self._sealed(_joined(CHUNK, chunk)) for chunk in chunks], depth + 1
         return _joined(kind + bytes((depth,)), level)
 
     def _dict(self, value: dict[Any, Any]) -> Twig:
-        items = self._each(value.items())
+        items = self._each(value.items(), self._item)
         if self.leaves.secret_keys or not all(type(key) is str for key in value):
-            keys = self._each((key, key) for key in value)
-            return _joined(_PAIRS, [one for pair in zip(keys, items, strict=True) for one in pair])
+            keys = self._each(((key, key) for key in value), self._item)
+            return _joined(PAIRS, [one for pair in zip(keys, items, strict=True) for one in pair])
         names = [key.encode("utf-8", "surrogatepass") for key in value]
         keys = [Twig(content=name, identity=name) for name in names]
-        return _joined(_DICT, [one for pair in zip(keys, items, strict=True) for one in pair])
+        return _joined(DICT, [one for pair in zip(keys, items, strict=True) for one in pair])
 
-    def _composite(self, value: Any) -> Twig | None:
+    def _composite(self, value: Any, write: Callable[[Any], Twig]) -> Twig | None:
         found = self.leaves.split(value)
         if found is None:
             return None
         name = found[0].encode("ascii")
-        written = self._each(enumerate(found[1]))
-        return _joined(_COMPOSITE, [Twig(content=name, identity=name), *written])
+        written = self._each(enumerate(found[1]), write)
+        return _joined(COMPOSITE, [Twig(content=name, identity=name), *written])
 
-    def _each(self, places: Iterable[tuple[object, Any]]) -> list[Twig]:
+    def _each(self, places: Iterable[tuple[object, Any]], write: Callable[[Any], Twig]) -> list[Twig]:
         written = []
         for place, value in places:
             self._path.append(place)
-            written.append(self._item(value))
+            written.append(write(value))
             self._path.pop()
         return written
 
@@ -156,7 +216,7 @@ class TreeReader:
 
     Args:
         leaves: the adapter's.
-        parts: every part that is referred to, by address.
+        parts: every part and every message's payload that is referred to, by address.
     """
 
     def __init__(self, leaves: Leaves, parts: Mapping[bytes, bytes]) -> None:
@@ -179,7 +239,7 @@ class TreeReader:
         return self._value(item)
 
     def _content(self, item: bytes) -> bytes:
-        if item[:1] != _ADDRESS:
+        if item[:1] != ADDRESS:
             return item
         content = self._parts.get(item[1:])
         if content is None:
@@ -189,17 +249,29 @@ class TreeReader:
     def _value(self, item: bytes) -> Any:
         content = self._content(item)
         kind = content[:1]
-        if kind == _LEAF:
+        if kind == LEAF:
             return self._leaves.read(content[1:])
-        if kind in (_LIST, _TUPLE):
+        if kind in MESSAGES:
+            return self._message(kind, content)
+        if kind in (LIST, TUPLE):
             values = self._elements(content[2:], content[1])
-            return values if kind == _LIST else tuple(values)
-        if kind in (_DICT, _PAIRS):
+            return values if kind == LIST else tuple(values)
+        if kind in (DICT, PAIRS):
             return self._mapping(kind, list(pieces(content[1:])))
-        if kind == _COMPOSITE:
+        if kind == COMPOSITE:
             name, *found = pieces(content[1:])
             return self._leaves.join(name.decode("ascii"), [self._at(index, piece) for index, piece in enumerate(found)])
         raise CorruptError("a part of a checkpoint has a form that is not known", hint="upgrade Lossless, or restore a backup")
+
+    def _message(self, kind: bytes, item: bytes) -> Any:
+        if kind == ERASED:
+            return self._leaves.read_erased(item[1:])
+        if kind == BESIDE:
+            return self._value(item[NAME_END:])
+        payload = self._parts.get(item[1:])
+        if payload is None:
+            raise CorruptError("a message of a checkpoint is missing or changed", hint="restore a backup to get it back")
+        return self._leaves.read_message(payload)
 
     def _elements(self, body: bytes, depth: int) -> list[Any]:
         items = list(pieces(body))
@@ -210,7 +282,7 @@ class TreeReader:
     def _mapping(self, kind: bytes, parts: list[bytes]) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
         for key, item in zip(parts[::2], parts[1::2], strict=True):
-            name = key.decode("utf-8", "surrogatepass") if kind == _DICT else self._value(key)
+            name = key.decode("utf-8", "surrogatepass") if kind == DICT else self._value(key)
             found[name] = self._at(name, item)
         return found
 
@@ -221,49 +293,12 @@ class TreeReader:
         return value
 
 
-def refers_to(item: bytes) -> Iterator[bytes]:
-    """Give the addresses that an item, or the content of a part, has in it; not what those have in theirs."""
-    kind = item[:1]
-    if kind == _ADDRESS:
-        yield item[1:]
-    elif kind in _INNER:
-        found = list(pieces(item[2 if kind in (_LIST, _TUPLE) else 1 :]))
-        for piece in found[1::2] if kind == _DICT else found[1:] if kind == _COMPOSITE else found:
-            yield from refers_to(piece)
-
-
 def _marked(mark: bytes, twig: Twig) -> Twig:
     return Twig(content=mark + twig.content, identity=mark + twig.identity)
 
 
 def _joined(mark: bytes, twigs: Sequence[Twig]) -> Twig:
-    content = mark + b"".join([_length(len(one.content)) + one.content for one in twigs])
+    content = mark + b"".join([length(len(one.content)) + one.content for one in twigs])
     if all(one.content is one.identity for one in twigs):
         return Twig(content=content, identity=content)
-    return Twig(content=content, identity=mark + b"".join([_length(len(one.identity)) + one.identity for one in twigs]))
-
-
-def _length(size: int) -> bytes:
-    return bytes((size,)) if size < 255 else b"\xff" + size.to_bytes(5, "big")
-
-
-def joined(items: Sequence[bytes]) -> bytes:
-    """Join items so that :func:`pieces` takes them apart."""
-    return b"".join([_length(len(item)) + item for item in items])
-
-
-def pieces(body: bytes) -> Iterator[bytes]:
-    """Take apart what was joined.
-
-    Raises:
-        CorruptError: it ends too early.
-    """
-    at, end = 0, len(body)
-    while at < end:
-        size, at = body[at], at + 1
-        if size == 255:
-            size, at = int.from_bytes(body[at : at + 5], "big"), at + 5
-        if at + size > end:
-            raise CorruptError("a part of a checkpoint is cut off", hint="restore a backup to get it back")
-        yield body[at : at + size]
-        at += size
+    return Twig(content=content, identity=mark + b"".join([length(len(one.identity)) + one.identity for one in twigs]))

@@ -13,6 +13,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, select, text
 
+from lossless.checkpoints.pairs import forget_pairs, views_of_checkpoints
+from lossless.checkpoints.sharing import shared_anywhere
 from lossless.dag.lineage import find_key
 from lossless.dag.summaries import home
 from lossless.erasure.family import chunked
@@ -78,11 +80,13 @@ def find_garbage(connection: Connection, namespace: str, also: Iterable[str] = (
     """
     gone = _collectable(connection, namespace, set(also))
     found = Garbage(tuple(sorted(gone)))
-    reached, named = _walk_views(connection, namespace, gone)
+    reached, named, frozen = _walk_views(connection, namespace, gone)
     found.nodes = {bytes(each) for each in _column(connection, namespace, _NODE.c.digest)} - reached
-    found.summaries = _all_summaries(connection, namespace) - _reached_summaries(connection, namespace, named)
+    every = _all_summaries(connection, namespace)
+    roots = {made for made in every if made.id in frozen and made.thread_id not in gone}
+    found.summaries = every - _reached_summaries(connection, namespace, named, roots)
     held = select(_MESSAGE.c.thread_id, _MESSAGE.c.digest).where(_MESSAGE.c.namespace == namespace)
-    kept: set[bytes] = set()
+    kept = shared_anywhere(connection, namespace)
     for row in connection.execute(held):
         if row.thread_id in gone:
             found.messages += 1
@@ -97,6 +101,7 @@ def remove_garbage(connection: Connection, namespace: str, garbage: Garbage, rea
     for thread_id in garbage.threads:
         _unindex(connection, ThreadKey(namespace, thread_id), reader)
     remove_summaries(connection, namespace, garbage.summaries)
+    forget_pairs(connection, namespace, garbage.threads)
     for name in _OF_THREADS:
         table = METADATA.tables[f"lossless_{name}"]
         for thread_id in _children_first(connection, namespace, garbage.threads) if name == "thread" else garbage.threads:
@@ -125,8 +130,9 @@ def _collectable(connection: Connection, namespace: str, also: set[str]) -> set[
     return gone
 
 
-def _walk_views(connection: Connection, namespace: str, gone: set[str]) -> tuple[set[bytes], dict[str, set[str]]]:
-    """Give the nodes that the views of threads that stay are made of, and the summaries that each thread's views name."""
+def _walk_views(connection: Connection, namespace: str, gone: set[str]) -> tuple[set[bytes], dict[str, set[str]], frozenset[str]]:
+    """Give the nodes that views of threads that stay are made of, the summaries that each thread's views name, and those that
+    checkpoints' views name."""
     nodes = connection.execute(select(_NODE).where(_NODE.c.namespace == namespace))
     below = {bytes(row.digest): json.loads(row.data) for row in nodes}
     reached: set[bytes] = set()
@@ -148,12 +154,13 @@ def _walk_views(connection: Connection, namespace: str, gone: set[str]) -> tuple
         for row in connection.execute(statement):
             if row.thread_id not in gone:
                 named.setdefault(row.thread_id, set()).update(walk(bytes(row.view)))
-    return reached, named
+    frozen = [walk(view) for owner, view in views_of_checkpoints(connection, namespace) if owner not in gone]
+    return reached, named, frozenset().union(*frozen)
 
 
-def _reached_summaries(connection: Connection, namespace: str, named: dict[str, set[str]]) -> set[Made]:
-    """Give the summaries that views name, and those below them."""
-    waiting: set[Made] = set()
+def _reached_summaries(connection: Connection, namespace: str, named: dict[str, set[str]], roots: set[Made]) -> set[Made]:
+    """Give some summaries and those that views name, and all below them."""
+    waiting = set(roots)
     for thread_id, ids in named.items():
         key = find_key(connection, namespace, thread_id, whole=True)
         if key is not None:

@@ -109,8 +109,7 @@ def append(
     the stored one's seq is among ``gone``, it counts for nothing, and the draft is a new message of that id. The id of an erased
     message adds nothing, whatever its content: it gives the ref of what is left of it.
     """
-    found = _known(connection, key, position, drafts)
-    known = {id: each for id, each in found.items() if each.erased or each.seq not in gone}
+    known = _known(connection, key, position, drafts, gone)
     repeated = _repeated_ids(drafts, known) if known else set()
     given = {draft.id for draft in drafts}
     batch = _Batch(key, position)
@@ -257,8 +256,10 @@ def open_calls(connection: Connection, key: ThreadKey, stored: str) -> tuple[tup
         raise CorruptError("the head's open calls can't be read", hint="run `lossless doctor`") from error
 
 
-def _known(connection: Connection, key: ThreadKey, position: Position, drafts: Sequence[Draft]) -> dict[str, _Known]:
-    """Find the newest stored message of each id that the batch may touch, derived ids included."""
+def _known(
+    connection: Connection, key: ThreadKey, position: Position, drafts: Sequence[Draft], gone: Container[int]
+) -> dict[str, _Known]:
+    """Find the newest stored message of each id that the batch may touch, derived ids included, but for those that are gone."""
     found: dict[str, _Known] = {}
     if position.next_seq == 1:
         return found
@@ -269,7 +270,8 @@ def _known(connection: Connection, key: ThreadKey, position: Position, drafts: S
         within = {"namespace": key.namespace, "thread_id": thread_id, "first": first, "last": last}
         for id in wanted:
             for row in _BY_ID.all(connection, {**within, "id": id}):
-                found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format, row.salt is None)
+                if row.salt is None or row.seq not in gone:
+                    found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format, row.salt is None)
     return found
 
 

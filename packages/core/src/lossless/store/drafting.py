@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from lossless.errors import MessageError
-from lossless.messages import Format, Message, encode, is_request, looks_anthropic, searchable, shape_of
+from lossless.messages import Format, Message, decode, encode, is_request, looks_anthropic, searchable, shape_of
 from lossless.messages.parts import Opaque, Part, Result, Text
 from lossless.store.analyzer import analyzed
 from lossless.store.append import Draft
@@ -126,6 +126,18 @@ class Drafter:
                 said = f"message {index}: {error.message}"
                 raise MessageError(said, hint=error.hint, index=index) from error
         return drafts
+
+    def of_stored(self, data: bytes, *, format: str, known: Callable[[str], bool]) -> Draft:
+        """Make a draft of an encoded payload that is as it may be stored already.
+
+        Raises:
+            CorruptError: it can't be read.
+            MessageError: it is no message of the format.
+        """
+        payload, reader = decode(data), self._formats()[format]
+        id = payload.get("id")
+        said = Said(id, reader.role(payload), participant(payload), reader.read(payload))
+        return self._draft(said, format, data, now(), known)
 
     def _of_message(self, message: Message, known: Callable[[str], bool]) -> Draft:
         at, payload = to_stored(message.created_at), message.payload

@@ -49,6 +49,7 @@ _SHAPES: tuple[tuple[str, str | None, tuple[int, ...]], ...] = (
     ("lossless_checkpoint_inherited", "lossless_checkpoint_inherited", (100, 100, 2, 1)),
     ("lossless_checkpoint_inherited", "lossless_checkpoint_inherited_strand", (100, 100, 2)),
     ("lossless_checkpoint_part", "sqlite_autoindex_lossless_checkpoint_part_1", (_ROWS, _ROWS, _THREAD, 1)),
+    ("lossless_checkpoint_share", "lossless_checkpoint_share", (_ROWS, _ROWS, _THREAD, 1)),
     ("lossless_checkpoint", "sqlite_autoindex_lossless_checkpoint_1", (_ROWS, _ROWS, _THREAD, _THREAD // 10, 1)),
     ("lossless_checkpoint", "lossless_checkpoint_recent", (_ROWS, _ROWS, _THREAD, 1, 1)),
     ("lossless_checkpoint", "lossless_checkpoint_all", (_ROWS, _ROWS, 1, 1, 1)),

@@ -40,6 +40,7 @@ from lossless.store.tables_checkpoints import (
     CheckpointPartRow,
     CheckpointPoolRow,
     CheckpointRow,
+    CheckpointShareRow,
     CheckpointWriteRow,
 )
 
@@ -51,6 +52,7 @@ __all__ = [
     "CheckpointPartRow",
     "CheckpointPoolRow",
     "CheckpointRow",
+    "CheckpointShareRow",
     "CheckpointWriteRow",
     "CorrectionRow",
     "ErasureRow",

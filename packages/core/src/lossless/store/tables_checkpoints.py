@@ -11,7 +11,14 @@ from sqlmodel import Field
 
 from lossless.store.columns import BIG, KEYED, STRICT, Base, bytes_column, int_column, key_column, text_column
 
-__all__ = ["CheckpointInheritedRow", "CheckpointPartRow", "CheckpointPoolRow", "CheckpointRow", "CheckpointWriteRow"]
+__all__ = [
+    "CheckpointInheritedRow",
+    "CheckpointPartRow",
+    "CheckpointPoolRow",
+    "CheckpointRow",
+    "CheckpointShareRow",
+    "CheckpointWriteRow",
+]
 
 
 class CheckpointPoolRow(Base, table=True):
@@ -66,8 +73,22 @@ class CheckpointPartRow(Base, table=True):
     data: bytes = bytes_column()
 
 
+class CheckpointShareRow(Base, table=True):
+    """Which blobs of the message store a pool's parts, checkpoints and writes name: none of them goes while it stands here."""
+
+    __tablename__ = "lossless_checkpoint_share"
+    __table_args__ = (KEYED,)
+
+    namespace: str = key_column()
+    pool: int = Field(sa_type=BIG, primary_key=True)
+    digest: bytes = bytes_column(primary_key=True)
+
+
 class CheckpointRow(Base, table=True):
     """A checkpoint. ``channels`` says which content each channel had; ``body`` and ``facts`` (its metadata) are the runtime's.
+
+    ``view``, ``upto`` and ``owner``, if its messages are a thread's: the thread's view then, the seq that it went up to, and the
+    thread that stores that message.
 
     ``run`` is a keyed hash of the run that made it, ``hidden`` is 1 for one that was removed, but that others are made from.
     """
@@ -93,6 +114,9 @@ class CheckpointRow(Base, table=True):
     parent: str | None = text_column(nullable=True)
     run: bytes | None = bytes_column(nullable=True)
     hidden: int = int_column()
+    view: bytes | None = bytes_column(nullable=True)
+    upto: int | None = int_column(nullable=True)
+    owner: str | None = text_column(nullable=True)
     body: bytes = bytes_column()
     channels: bytes = bytes_column()
     facts: bytes = bytes_column()

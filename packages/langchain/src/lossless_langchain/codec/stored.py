@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from langchain_core.messages import BaseMessage
 
 from lossless.messages import LangChainFormat, Message, Turn
-from lossless.messages.erased import ERASED_FORMAT
+from lossless.messages.erased import ERASED_FORMAT, read_erased
 from lossless_langchain.codec.messages import FORMAT, decode_message
+from lossless_langchain.codec.placeholders import placeholder
 
-__all__ = ["decode_stored"]
+__all__ = ["decode_erased", "decode_stored"]
 
 _WRITER = LangChainFormat()
 
@@ -27,4 +31,17 @@ def decode_stored(message: Message) -> list[BaseMessage]:
     if message.format == ERASED_FORMAT:
         for placeholder in found:
             placeholder.id = message.id
+    return found
+
+
+def decode_erased(left: Mapping[str, Any]) -> BaseMessage:
+    """Give what is shown in place of an erased message.
+
+    Args:
+        left: what is left of it: its ``id``, its ``role``, and the ids of its calls and results.
+    """
+    turn = Turn(str(left.get("role")), read_erased(left), str(left.get("id")))
+    payloads = _WRITER.render([turn]).messages
+    found = decode_message(payloads[0]) if payloads else placeholder(left)
+    found.id = str(left.get("id"))
     return found

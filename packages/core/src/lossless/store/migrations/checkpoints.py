@@ -11,7 +11,7 @@ __all__ = ["create_checkpoints"]
 
 
 def create_checkpoints() -> None:
-    """Pools, parts, checkpoints and writes."""
+    """Pools, parts, the messages that are shared, checkpoints and writes."""
     op.create_table(
         "lossless_checkpoint_pool",
         text_column("namespace"),
@@ -50,6 +50,7 @@ def create_checkpoints() -> None:
         sa.PrimaryKeyConstraint("namespace", "pool", "digest"),
         sqlite_strict=True,
     )
+    _create_share()
     op.create_table(
         "lossless_checkpoint_write",
         text_column("namespace"),
@@ -67,6 +68,18 @@ def create_checkpoints() -> None:
     _create_checkpoint()
 
 
+def _create_share() -> None:
+    op.create_table(
+        "lossless_checkpoint_share",
+        text_column("namespace"),
+        int_column("pool"),
+        bytes_column("digest"),
+        sa.PrimaryKeyConstraint("namespace", "pool", "digest"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+
+
 def _create_checkpoint() -> None:
     op.create_table(
         "lossless_checkpoint",
@@ -77,6 +90,9 @@ def _create_checkpoint() -> None:
         text_column("parent", nullable=True),
         bytes_column("run", nullable=True),
         int_column("hidden"),
+        bytes_column("view", nullable=True),
+        int_column("upto", nullable=True),
+        text_column("owner", nullable=True),
         bytes_column("body"),
         bytes_column("channels"),
         bytes_column("facts"),

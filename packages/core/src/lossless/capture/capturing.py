@@ -1,0 +1,347 @@
+"""Capturing: a thread follows a state, in the transaction that stores the state's checkpoint.
+
+The checkpoint keeps the pair of view and seq that stood for it. One that does not follow the newest checkpoint is a fork, and
+begins from the pair of the one that it does follow, so that the thread is what it was then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from sqlalchemy import Connection
+
+from lossless.capture.following import Followed, followed
+from lossless.capture.past import Before, newest_but, stored_at
+from lossless.capture.rows import rows_from, without_erased
+from lossless.capture.views import hidden_and_shown, restored
+from lossless.checkpoints import CheckpointDraft, Pair, Place
+from lossless.checkpoints.items import ERASED, kept_in, message_key
+from lossless.checkpoints.lines import Line
+from lossless.checkpoints.parts import load_part
+from lossless.checkpoints.sharing import load_messages
+from lossless.dag.editing import Remake
+from lossless.dag.heads import Head, create_thread, keep_collectors_out, lock_head, swing
+from lossless.dag.ingest import Ingested, ingest
+from lossless.dag.view import View, ViewStore
+from lossless.errors import CorruptError
+from lossless.store.append import Draft
+from lossless.store.drafting import Drafter
+from lossless.store.keys import ThreadKey
+from lossless.store.recent import Recent
+
+__all__ = ["Capture", "Captured", "ErasedInStateError", "Track"]
+
+_THREADS_KEPT = 1_024
+_DRAFTED_AT_ONCE = 64
+"""Up to so many messages are made ready before the transaction begins; if all of a long state is new to a process, few are."""
+_WHY = "state"
+"""Why a head was swung: the state has other messages."""
+
+
+class ErasedInStateError(Exception):
+    """A state holds messages that were erased. ``left``: by id, what is left of each, as its item holds it."""
+
+    def __init__(self, left: Mapping[str, bytes]) -> None:
+        super().__init__("a state holds messages that were erased")
+        self.left = left
+
+
+class _Host(Protocol):
+    """What is used of an engine."""
+
+    namespace: str
+    views: ViewStore
+    drafter: Drafter
+
+    def key_of(self, thread_id: str) -> ThreadKey:
+        """Give a thread's key."""
+
+    def remaker(self, key: ThreadKey) -> Remake:
+        """Give what makes a leaf again without a model."""
+
+    def knows_summary(self, key: ThreadKey) -> Callable[[str], bool]:
+        """Give what tells whether a thread has a summary of an id."""
+
+    def now(self) -> int:
+        """Give the time in microseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """What a captured channel holds.
+
+    Attributes:
+        name: the item of its name.
+        content: the item of its value.
+        kept: the items of its messages, in order; None: they have to be looked up.
+    """
+
+    name: bytes
+    content: bytes
+    kept: Sequence[bytes] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
+    """How a thread stood after a checkpoint: what the channels held, what was hidden, and how far the state went."""
+
+    checkpoint_id: str
+    kept: Mapping[bytes, Sequence[bytes]]
+    hidden: tuple[range, ...]
+    next_seq: int
+    upto: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What is to be done from which view on. ``skipped``: so many messages of each channel stand as they stood before."""
+
+    view: View
+    done: Followed
+    skipped: Sequence[int]
+    shown: int
+    upto: int
+
+
+class Capture:
+    """Captures the states of an engine's threads, whose messages are written in one format."""
+
+    def __init__(self, host: _Host, format: str) -> None:
+        self.host = host
+        self.format = format
+        self.standing: Recent[tuple[str, str], _Standing] = Recent(_THREADS_KEPT)
+
+    def of(self, place: Place, parent: str | None, tracks: Sequence[Track], messages: Mapping[bytes, bytes]) -> Captured:
+        """Give what captures a state in the transaction that stores it.
+
+        Args:
+            place: the checkpoint's.
+            parent: the id of the checkpoint that it follows.
+            tracks: its captured channels.
+            messages: payloads of messages that may be new, by digest.
+        """
+        key = self.host.key_of(place.thread_id)
+        made = Captured(capture=self, place=place, parent=parent, tracks=tracks, messages=messages, key=key)
+        if len(messages) <= _DRAFTED_AT_ONCE:
+            made.prepare()
+        return made
+
+    def check_writes(self, thread_id: str, ids: Sequence[str]) -> Callable[[Connection], None]:
+        """Give what refuses writes that hold erased messages, in the transaction that stores them.
+
+        Raises:
+            ErasedInStateError: when it is called, and one of the ids is of an erased message of the thread.
+        """
+        key = self.host.key_of(thread_id)
+
+        def check(connection: Connection) -> None:
+            keep_collectors_out(connection)
+            erased = without_erased(connection, key, ids) if ids else {}
+            if erased:
+                raise ErasedInStateError(erased)
+
+        return check
+
+
+@dataclass(slots=True, kw_only=True)
+class Captured:
+    """One state that is being captured. ``done`` and ``drafts``: what was stored, for what comes after an append."""
+
+    capture: Capture
+    place: Place
+    parent: str | None
+    tracks: Sequence[Track]
+    messages: Mapping[bytes, bytes]
+    key: ThreadKey
+    done: Ingested | None = None
+    drafts: Sequence[Draft] = ()
+    _drafted: dict[bytes, Draft] = field(default_factory=dict)
+    _head: Head | None = None
+    _standing: _Standing | None = None
+
+    def prepare(self) -> None:
+        """Make messages ready that may be new."""
+        for digest, data in self.messages.items():
+            self._drafted[digest] = self._draft(data)
+
+    def begin(self, connection: Connection) -> None:
+        """Lock the thread."""
+        keep_collectors_out(connection)
+        self.done, self.drafts, self._standing = None, (), None
+        self._head = lock_head(connection, self.key)
+
+    def finish(self, connection: Connection, line: Line, draft: CheckpointDraft) -> Pair | None:
+        """Let the thread follow the state; give the checkpoint's pair, None if there is nothing to capture.
+
+        Raises:
+            ErasedInStateError: the state holds messages that were erased.
+        """
+        host, namespace = self.capture.host, self.capture.host.namespace
+        own = stored_at(connection, namespace, line, self.place, self.place.checkpoint_id)
+        if own is not None and own.pair is not None and own.channels == draft.channels:
+            return own.pair
+        kept = [self._kept(connection, line.pool, track) for track in self.tracks]
+        if self._head is None and not any(kept):
+            return None
+        head = self._head or create_thread(connection, self.key, host.views, format=self.capture.format, now=host.now())
+        self.key = replace(self.key, since=head.since)
+        newest = newest_but(connection, namespace, line, self.place)
+        plan = self._plan(connection, line, head, newest, kept)
+        pair = self._carry_out(connection, head, plan, kept)
+        if newest is not None and newest.place.checkpoint_id > self.place.checkpoint_id:
+            self._go_back(connection, newest)  # to what is still the newest
+        return pair
+
+    def committed(self) -> None:
+        """Remember how the thread stands, once the transaction is committed."""
+        if self._standing is not None:
+            self.capture.standing.put((self.place.thread_id, self.place.checkpoint_ns), self._standing)
+
+    def _kept(self, connection: Connection, pool: int, track: Track) -> Sequence[bytes]:
+        if track.kept is not None:
+            return track.kept
+        standing = self.capture.standing.get((self.place.thread_id, self.place.checkpoint_ns))
+        if standing is not None and standing.checkpoint_id == self.parent and track.name in standing.kept:
+            return standing.kept[track.name]  # the channel did not change
+        namespace = self.capture.host.namespace
+        return kept_in(track.content, lambda digest: load_part(connection, namespace, pool, digest))
+
+    def _plan(
+        self, connection: Connection, line: Line, head: Head, newest: Before | None, kept: Sequence[Sequence[bytes]]
+    ) -> _Plan:
+        host, namespace = self.capture.host, self.capture.host.namespace
+        view = host.views.load(connection, namespace, head.view)
+        base = newest
+        if self.parent is not None and newest is not None and newest.place.checkpoint_id != self.parent:
+            parent = stored_at(connection, namespace, line, self.place, self.parent)
+            if parent is not None and parent.pair is not None and self._leads_back(head, parent.pair):
+                base, view = parent, restored(connection, self.key, host.views, head, parent.pair)
+        elif newest is not None:
+            grown = self._grown(connection, head, view, newest, kept)
+            if grown is not None:
+                return grown
+        rows = rows_from(connection, self.key, 1, view.hidden()) or []
+        before = [] if base is None else [base.kept(connection, namespace, track.name) for track in self.tracks]
+        done = followed(rows, [_keys(each) for each in before], [_keys(each) for each in kept], self._id_in(connection, kept))
+        return _Plan(view=view, done=done, skipped=[0] * len(kept), shown=sum(row.shown for row in rows), upto=0)
+
+    def _grown(
+        self, connection: Connection, head: Head, view: View, newest: Before, kept: Sequence[Sequence[bytes]]
+    ) -> _Plan | None:
+        """Give what is to be done where the state has only grown since this process captured it; None where that is not so."""
+        standing = self.capture.standing.get((self.place.thread_id, self.place.checkpoint_ns))
+        if standing is None or standing.checkpoint_id != newest.place.checkpoint_id or standing.upto < head.since - 1:
+            return None
+        hidden = view.hidden()
+        if tuple(each for each in hidden if each.start < standing.next_seq) != standing.hidden:
+            return None
+        before = [standing.kept.get(track.name, ()) for track in self.tracks]
+        if any(list(now[: len(was)]) != list(was) for now, was in zip(kept, before, strict=True)):
+            return None
+        rows = rows_from(connection, self.key, standing.next_seq, hidden) if head.next_seq > standing.next_seq else []
+        if rows is None:
+            return None
+        skipped = [len(each) for each in before]
+        new = [_keys(now[count:]) for now, count in zip(kept, skipped, strict=True)]
+        id_of = self._id_in(connection, [now[count:] for now, count in zip(kept, skipped, strict=True)])
+        done = followed(rows, [], new, id_of)
+        return _Plan(view=view, done=done, skipped=skipped, shown=-1, upto=standing.upto)
+
+    def _carry_out(self, connection: Connection, head: Head, plan: _Plan, kept: Sequence[Sequence[bytes]]) -> Pair:
+        """Change the view, store what is new, and give the pair that stands for the state then."""
+        host, key, now, done = self.capture.host, self.key, self.capture.host.now(), plan.done
+        remake = host.remaker(key)
+        view = hidden_and_shown(
+            connection,
+            key,
+            plan.view,
+            head,
+            hide=done.hide,
+            show=done.show,
+            everything=len(done.hide) == plan.shown,
+            remake=remake,
+            now=now,
+        )
+        moved = False
+        if view is not host.views.load(connection, key.namespace, head.view) and host.views.address(view) != head.view:
+            swing(connection, key, host.views, view, expected=head.generation, next_seq=head.next_seq, why=_WHY, now=now)
+            moved = True
+        wanted = [kept[track][plan.skipped[track] + index] for track, index in done.stored]
+        self.drafts = self._new(connection, [item for item in wanted if item[:1] != ERASED])
+        if self.drafts:
+            format = self.capture.format
+            self.done = ingest(connection, key, host.views, self.drafts, remake, format=format, now=now, again=True)
+            moved = moved or self.done.generation != head.generation
+            view = self.done.view
+        next_seq = self.done.next_seq if self.done is not None else head.next_seq
+        stored = [ref.seq for ref in self.done.refs] if self.done is not None else []
+        upto = max([plan.upto, *done.stands, *stored])
+        self._standing = _Standing(
+            checkpoint_id=self.place.checkpoint_id,
+            kept={track.name: items for track, items in zip(self.tracks, kept, strict=True)},
+            hidden=tuple(view.hidden()),
+            next_seq=next_seq,
+            upto=upto,
+        )
+        return Pair(view=host.views.address(view) if moved else head.view, upto=upto, owner=key.owner(upto))
+
+    def _go_back(self, connection: Connection, newest: Before) -> None:
+        """Let the thread be what it was after the newest checkpoint: a state was stored that is older than that."""
+        host, self._standing = self.capture.host, None
+        head = lock_head(connection, self.key)
+        if head is None or newest.pair is None or not self._leads_back(head, newest.pair):
+            return
+        view = restored(connection, self.key, host.views, head, newest.pair)
+        now, next_seq = host.now(), head.next_seq
+        swing(connection, self.key, host.views, view, expected=head.generation, next_seq=next_seq, why=_WHY, now=now)
+
+    def _leads_back(self, head: Head, pair: Pair) -> bool:
+        """Tell whether the thread can go back to a pair: it was not deleted since, and it is the pair's, or a branch of that."""
+        return head.since - 1 <= pair.upto < head.next_seq and self.key.owner(pair.upto) == pair.owner
+
+    def _new(self, connection: Connection, items: Sequence[bytes]) -> list[Draft]:
+        """Give the drafts of messages that are to be stored; of several with one id, all but the first go without it."""
+        self._load(connection, items)
+        drafts: list[Draft] = []
+        ids: set[str] = set()
+        for item in items:
+            draft = self._drafted[message_key(item)]
+            drafts.append(draft._replace(id=None) if draft.id in ids else draft)
+            if draft.id is not None:
+                ids.add(draft.id)
+        erased = without_erased(connection, self.key, sorted(ids)) if ids else {}
+        if erased:
+            raise ErasedInStateError(erased)
+        return drafts
+
+    def _id_in(self, connection: Connection, kept: Sequence[Sequence[bytes]]) -> Callable[[int, int], str | None]:
+        def id_of(track: int, index: int) -> str | None:
+            item = kept[track][index]
+            if item[:1] == ERASED:
+                return None
+            self._load(connection, [item])
+            return self._drafted[message_key(item)].id
+
+        return id_of
+
+    def _load(self, connection: Connection, items: Sequence[bytes]) -> None:
+        """Make messages ready that were not; their payloads are stored by now."""
+        missing = {message_key(item) for item in items} - self._drafted.keys()
+        if not missing:
+            return
+        found = load_messages(connection, self.capture.host.namespace, missing)
+        for digest in missing:
+            data = self.messages.get(digest) or found.get(digest)
+            if data is None:
+                raise CorruptError("a message of the state is not in the store", hint="restore a backup to get it back")
+            self._drafted[digest] = self._draft(data)
+
+    def _draft(self, data: bytes) -> Draft:
+        host = self.capture.host
+        return host.drafter.of_stored(data, format=self.capture.format, known=host.knows_summary(self.key))
+
+
+def _keys(items: Sequence[bytes]) -> list[bytes]:
+    return [message_key(item) for item in items]

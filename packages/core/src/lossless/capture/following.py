@@ -1,0 +1,121 @@
+"""Following: how a thread comes to show what a state holds. Pure functions.
+
+A state holds lists of messages, one for each captured channel. What stands in the thread already, in the same order, stays or is
+shown again where it stands. From the first message on that the thread does not have there, everything is stored at its end. What
+the state held before and holds no longer is hidden. What came into the thread another way is left alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Followed", "Row", "followed", "standing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A message of a thread: what tells it from others is ``key``; ``shown``: whether the view shows or represents it."""
+
+    seq: int
+    id: str
+    key: bytes
+    shown: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """What has to be done.
+
+    Attributes:
+        stored: (list, index) of the messages that have to be stored, in order; a revision where a row of its id is shown.
+        stands: the seqs of the rows that stand for a message of the state.
+        hide: the seqs of rows that leave the view.
+        show: the seqs of rows that are shown again.
+    """
+
+    stored: tuple[tuple[int, int], ...]
+    stands: frozenset[int]
+    hide: frozenset[int]
+    show: tuple[int, ...]
+
+
+def followed(
+    rows: Sequence[Row],
+    before: Sequence[Sequence[bytes]],
+    now: Sequence[Sequence[bytes]],
+    id_of: Callable[[int, int], str | None],
+) -> Followed:
+    """Say how a thread comes to show a state.
+
+    Args:
+        rows: the thread's, by place.
+        before: what the state held before, list by list: keys in order.
+        now: what it holds now.
+        id_of: gives the id of a message of the state, by list and index.
+    """
+    mine: set[int] = set()
+    for keys in before:
+        mine.update(seq for seq in standing(rows, keys) if seq is not None)
+    stored: list[tuple[int, int]] = []
+    stands: set[int] = set()
+    revised: set[int] = set()
+    finder = _Finder(rows)
+    for track, keys in enumerate(now):
+        at = 0
+        for index, key in enumerate(keys):
+            found = finder.equal(key, at)
+            if found is None:
+                stored.append((track, index))
+                found = finder.revised(id_of(track, index), at)
+                if found is None:
+                    at = len(rows)  # whatever comes after it in the state comes after it in the thread
+                    continue
+                revised.add(rows[found].seq)
+            else:
+                stands.add(rows[found].seq)
+            at = found + 1
+    shown = {row.seq for row in rows if row.shown}
+    return Followed(
+        stored=tuple(stored),
+        stands=frozenset(stands | revised),
+        hide=frozenset((mine & shown) - stands - revised),
+        show=tuple(row.seq for row in rows if row.seq in stands and not row.shown),
+    )
+
+
+def standing(rows: Sequence[Row], keys: Sequence[bytes]) -> list[int | None]:
+    """Say which shown rows stand for a list of messages, in order; None for those that none stands for."""
+    finder = _Finder([row for row in rows if row.shown])
+    found: list[int | None] = []
+    at = 0
+    for key in keys:
+        place = finder.equal(key, at)
+        found.append(None if place is None else finder.rows[place].seq)
+        at = at if place is None else place + 1
+    return found
+
+
+class _Finder:
+    """Finds rows from a place on."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        self._by_key: dict[bytes, list[int]] = {}
+        self._by_id: dict[str, int] = {}
+        for place, row in enumerate(rows):
+            self._by_key.setdefault(row.key, []).append(place)
+            if row.shown:
+                self._by_id[row.id] = place
+
+    def equal(self, key: bytes, at: int) -> int | None:
+        """Give the first row of a key, rather one that is shown."""
+        places = self._by_key.get(key, ())
+        later = places[bisect_left(places, at) :] if places else ()
+        return next((place for place in later if self.rows[place].shown), later[0] if later else None)
+
+    def revised(self, id: str | None, at: int) -> int | None:
+        """Give the shown row of an id."""
+        place = self._by_id.get(id) if id is not None else None
+        return place if place is not None and place >= at else None

@@ -1,0 +1,94 @@
+"""The past: the checkpoints that a new one is held against: the newest one of its graph, and the one that it follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from lossless.checkpoints import Pair, Place
+from lossless.checkpoints.items import kept_in, pieces
+from lossless.checkpoints.lines import Line
+from lossless.checkpoints.parts import load_part
+from lossless.checkpoints.rows import opened
+from lossless.store.prepared import Prepared
+from lossless.store.tables import CheckpointRow
+
+__all__ = ["Before", "newest_but", "stored_at"]
+
+_CHECKPOINT = CheckpointRow.__table__  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """A checkpoint that is stored. ``channels``: joined items, three for each channel: its name, its version, its content."""
+
+    place: Place
+    pool: int
+    channels: bytes
+    pair: Pair | None
+
+    def content(self, name: bytes) -> bytes | None:
+        """Give the content of a channel by the item of its name."""
+        found = list(pieces(self.channels))
+        return dict(zip(found[::3], found[2::3], strict=True)).get(name)
+
+    def kept(self, connection: Connection, namespace: str, name: bytes) -> list[bytes]:
+        """Give the items of the messages of a captured channel, in order."""
+        content = self.content(name)
+        return [] if content is None else kept_in(content, lambda digest: load_part(connection, namespace, self.pool, digest))
+
+
+def newest_but(connection: Connection, namespace: str, line: Line, place: Place) -> Before | None:
+    """Give the newest checkpoint of a graph, leaving one out of account."""
+    found = [_NEWEST.first(connection, _named(namespace, strand, place)) for strand in line.strands]
+    return _before(connection, namespace, line, place, max((row for row in found if row), key=_id, default=None))
+
+
+def stored_at(connection: Connection, namespace: str, line: Line, place: Place, checkpoint_id: str) -> Before | None:
+    """Give a checkpoint of a graph by its id."""
+    for strand in line.strands:
+        row = _AT.first(connection, {**_named(namespace, strand, place), "checkpoint_id": checkpoint_id})
+        if row is not None:
+            return _before(connection, namespace, line, place, row)
+    return None
+
+
+def _id(row: Any) -> str:
+    return str(row.checkpoint_id)
+
+
+def _named(namespace: str, strand: int, place: Place) -> dict[str, Any]:
+    return {
+        "namespace": namespace,
+        "strand": strand,
+        "checkpoint_ns": place.checkpoint_ns,
+        "checkpoint_id": place.checkpoint_id,
+    }
+
+
+def _before(connection: Connection, namespace: str, line: Line, place: Place, row: Any) -> Before | None:
+    if row is None:
+        return None
+    found = Place(thread_id=place.thread_id, checkpoint_ns=place.checkpoint_ns, checkpoint_id=row.checkpoint_id)
+    return Before(
+        place=found,
+        pool=line.pool,
+        channels=opened(connection, namespace, line.pool, found, "channels", row.channels),
+        pair=None if row.view is None else Pair(view=bytes(row.view), upto=row.upto, owner=row.owner),
+    )
+
+
+_COLUMNS = ("checkpoint_id", "channels", "view", "upto", "owner")
+_OF_GRAPH = select(*(_CHECKPOINT.c[name] for name in _COLUMNS)).where(
+    _CHECKPOINT.c.namespace == bindparam("namespace"),
+    _CHECKPOINT.c.strand == bindparam("strand"),
+    _CHECKPOINT.c.checkpoint_ns == bindparam("checkpoint_ns"),
+)
+_AT = Prepared(_OF_GRAPH.where(_CHECKPOINT.c.checkpoint_id == bindparam("checkpoint_id")))
+_NEWEST = Prepared(
+    _OF_GRAPH.where(_CHECKPOINT.c.checkpoint_id != bindparam("checkpoint_id"))
+    .order_by(_CHECKPOINT.c.checkpoint_id.desc())
+    .limit(1)
+)

@@ -1,0 +1,69 @@
+"""A thread's messages as what a state is held against: which message each is, and whether the view shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, bindparam, select
+
+from lossless.capture.following import Row
+from lossless.checkpoints.items import erased_item
+from lossless.checkpoints.sharing import load_messages
+from lossless.messages.payload import decode, encode
+from lossless.store.keys import ThreadKey
+from lossless.store.prepared import Prepared
+from lossless.store.read import in_ranges
+from lossless.store.tables import MessageRow
+
+__all__ = ["left_of", "rows_from", "without_erased"]
+
+_MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
+_ANY = 2**62
+"""Above every seq."""
+
+
+def rows_from(connection: Connection, key: ThreadKey, first: int, hidden: Sequence[range]) -> list[Row] | None:
+    """Give the messages of a thread from a seq on, by place; None if one of them stands before that seq, being a revision."""
+    found = in_ranges(_ROWS, connection, key, first, _ANY)
+    if any(row.place < first for row in found):
+        return None
+    found.sort(key=lambda row: (row.place, row.seq))
+    gone = {seq for each in hidden for seq in each}
+    left = left_of(connection, key.namespace, {row.id: row.digest for row in found if row.salt is None})
+    return [
+        Row(row.seq, row.id, bytes(row.digest) if row.salt is not None else erased_item(left[row.id]), row.seq not in gone)
+        for row in found
+    ]
+
+
+def without_erased(connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, bytes]:
+    """Give those of some ids that are of erased messages of a thread, each with what is left of it."""
+    digests: dict[str, bytes] = {}
+    for thread_id, first, last in key.ranges(1, _ANY):
+        for id in ids:
+            within = {"namespace": key.namespace, "thread_id": thread_id, "id": id, "first": first, "last": last}
+            for row in _ERASED.all(connection, within):
+                digests[id] = bytes(row.digest)
+    return left_of(connection, key.namespace, digests)
+
+
+def left_of(connection: Connection, namespace: str, digests: dict[str, bytes]) -> dict[str, bytes]:
+    """Give what is left of erased messages, by id, from the digests of their placeholders."""
+    if not digests:
+        return {}
+    found = load_messages(connection, namespace, {bytes(digest) for digest in digests.values()})
+    left = {id: decode(found[bytes(digest)]) if bytes(digest) in found else {} for id, digest in digests.items()}
+    return {id: encode({"id": id, **payload}) for id, payload in left.items()}
+
+
+_WITHIN = (
+    _MESSAGE.c.namespace == bindparam("namespace"),
+    _MESSAGE.c.thread_id == bindparam("thread_id"),
+    _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
+)
+_ROWS = Prepared(
+    select(_MESSAGE.c.seq, _MESSAGE.c.id, _MESSAGE.c.place, _MESSAGE.c.digest, _MESSAGE.c.salt)
+    .where(*_WITHIN)
+    .order_by(_MESSAGE.c.seq)
+)
+_ERASED = Prepared(select(_MESSAGE.c.digest).where(*_WITHIN, _MESSAGE.c.id == bindparam("id"), _MESSAGE.c.salt.is_(None)))

@@ -1,0 +1,93 @@
+"""Sharing: messages that checkpoints and the message store have in common.
+
+A checkpoint names the blob of a message's payload, and its pool says so, so that nobody removes the blob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from sqlalchemy import Connection, bindparam, delete, select
+
+from lossless.errors import CorruptError
+from lossless.store.blobs import payload_of, stored_blob
+from lossless.store.prepared import Prepared
+from lossless.store.statements import insert_new
+from lossless.store.tables import BlobRow, CheckpointShareRow
+from lossless.store.vault import vault_of
+
+__all__ = ["load_messages", "share_messages", "shared_anywhere", "sweep_messages"]
+
+_BLOB = BlobRow.__table__  # type: ignore[attr-defined]
+_SHARE = CheckpointShareRow.__table__  # type: ignore[attr-defined]
+_AT_ONCE = 500
+
+
+def share_messages(
+    connection: Connection, namespace: str, pool: int, digests: Collection[bytes], payloads: Mapping[bytes, bytes]
+) -> bool:
+    """Record that a pool names messages, and store the payloads of those that it did not name yet.
+
+    Returns:
+        False if one is neither named by the pool already, nor among the payloads; then nothing was done.
+    """
+    new = set(digests)
+    for some in _groups(digests):
+        named = connection.execute(_NAMED, {"namespace": namespace, "pool": pool, "digests": some})
+        new.difference_update(bytes(row.digest) for row in named)
+    if not new <= payloads.keys():
+        return False
+    ordered, vault = sorted(new), vault_of(connection)
+    if ordered:
+        _INSERT_BLOB.run(connection, *(stored_blob(vault, namespace, digest, payloads[digest]) for digest in ordered))
+        _INSERT_SHARE.run(connection, *({"namespace": namespace, "pool": pool, "digest": digest} for digest in ordered))
+    return True
+
+
+def load_messages(connection: Connection, namespace: str, digests: Collection[bytes]) -> dict[bytes, bytes]:
+    """Load the payloads of messages by digest; one that is not there, or can't be read, is left out."""
+    vault, found = vault_of(connection), dict[bytes, bytes]()
+    for some in _groups(digests):
+        for row in connection.execute(_LOAD, {"namespace": namespace, "digests": some}):
+            try:
+                found[bytes(row.digest)] = payload_of(vault, namespace, row)
+            except CorruptError:  # whoever reads the value says where in it a message is missing
+                continue
+    return found
+
+
+def sweep_messages(connection: Connection, namespace: str, pool: int, live: Collection[bytes]) -> None:
+    """Let a pool name no messages but these. The blobs stay: threads may have them, and garbage is collected elsewhere."""
+    held = connection.execute(_ALL, {"namespace": namespace, "pool": pool}).scalars()
+    dead = sorted({bytes(digest) for digest in held} - set(live))
+    if dead:
+        _DELETE.run(connection, *({"in_namespace": namespace, "in_pool": pool, "one": digest} for digest in dead))
+
+
+def shared_anywhere(connection: Connection, namespace: str) -> set[bytes]:
+    """Give the digests of all messages that checkpoints of a namespace name."""
+    return {bytes(digest) for digest in connection.execute(_EVERY, {"namespace": namespace}).scalars()}
+
+
+def _groups(digests: Iterable[bytes]) -> Iterator[list[bytes]]:
+    ordered = sorted(digests)
+    for start in range(0, len(ordered), _AT_ONCE):
+        yield ordered[start : start + _AT_ONCE]
+
+
+_OF_POOL = (_SHARE.c.namespace == bindparam("namespace"), _SHARE.c.pool == bindparam("pool"))
+_ALL = select(_SHARE.c.digest).where(*_OF_POOL)
+_EVERY = select(_SHARE.c.digest).where(_SHARE.c.namespace == bindparam("namespace")).distinct()
+_NAMED = _ALL.where(_SHARE.c.digest.in_(bindparam("digests", expanding=True)))
+_LOAD = select(_BLOB.c.digest, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data).where(
+    _BLOB.c.namespace == bindparam("namespace"), _BLOB.c.digest.in_(bindparam("digests", expanding=True))
+)
+_INSERT_BLOB = Prepared(insert_new(_BLOB))
+_INSERT_SHARE = Prepared(insert_new(_SHARE))
+_DELETE = Prepared(
+    delete(_SHARE).where(
+        _SHARE.c.namespace == bindparam("in_namespace"),
+        _SHARE.c.pool == bindparam("in_pool"),
+        _SHARE.c.digest == bindparam("one"),
+    )
+)

@@ -1,0 +1,289 @@
+"""What a graph's state holds of messages is in the thread of the same id, stored once, and its view follows the state."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from sqlalchemy import text
+
+from lossless import Engine
+from lossless_langchain.codec import decode_stored
+from lossless_langgraph import LosslessSaver
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+def chat(saver: Any) -> Any:
+    """Give a graph that answers with a tool call and its result; ids are made up by its reducer."""
+
+    def answer(state: Any) -> Any:
+        number = len(state["messages"])
+        return {
+            "messages": [AIMessage(f"answer {number}", tool_calls=[{"name": "t", "args": {"n": number}, "id": f"c{number}"}])]
+        }
+
+    def tool(state: Any) -> Any:
+        call = state["messages"][-1].tool_calls[0]
+        return {"messages": [ToolMessage(f"found {call['args']['n']} " + "text " * 100, tool_call_id=call["id"])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("answer", answer)
+    graph.add_node("tool", tool)
+    graph.add_edge(START, "answer")
+    graph.add_edge("answer", "tool")
+    return graph.compile(checkpointer=saver)
+
+
+def shown(engine: Engine, thread_id: str = "t", **options: Any) -> list[BaseMessage]:
+    return [message for stored in engine.thread(thread_id).messages(**options) for message in decode_stored(stored)]
+
+
+def same(app: Any, saver: LosslessSaver, config: Any = CONFIG) -> list[AnyMessage]:
+    """Give the messages of the state, once it is sure that the thread shows just them, and that all is well."""
+    messages: list[AnyMessage] = app.get_state(config).values.get("messages", [])
+    thread_id = config["configurable"]["thread_id"]
+    assert shown(saver.engine, thread_id) == messages
+    report = saver.engine.verify()
+    assert report.ok, report.problems
+    return messages
+
+
+def blobs(saver: LosslessSaver) -> int:
+    with saver.engine.database.read() as connection:
+        return int(connection.execute(text("SELECT count(*) FROM lossless_blob")).scalar() or 0)
+
+
+def rows(engine: Engine, thread_id: str = "t") -> int:
+    return len(engine.thread(thread_id).messages(deleted=True))
+
+
+def put(saver: LosslessSaver, values: Any, where: Any = CONFIG, *, version: str = "1", id: str | None = None) -> Any:
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = values
+    checkpoint["channel_versions"] = dict.fromkeys(values, version)
+    if id is not None:
+        checkpoint["id"] = id
+    return saver.put(where, checkpoint, {}, checkpoint["channel_versions"])
+
+
+def test_each_message_is_stored_once_and_is_the_threads(saver: LosslessSaver) -> None:
+    app = chat(saver)
+    for n in range(4):
+        app.invoke({"messages": [HumanMessage(f"turn {n}")]}, CONFIG)
+        assert len(same(app, saver)) == 3 * (n + 1)
+    engine, thread = saver.engine, saver.engine.thread("t")
+    stored = thread.messages()
+    assert [message.role for message in stored[:3]] == ["user", "assistant", "tool"]
+    assert {message.format for message in stored} == {"langchain/1"}
+    assert rows(engine) == 12
+    with engine.database.read() as connection:
+        held = connection.execute(text("SELECT count(DISTINCT digest) FROM lossless_message")).scalar()
+        parts = connection.execute(text("SELECT size FROM lossless_checkpoint_part")).scalars().all()
+    assert held == 12
+    assert not [size for size in parts if size > 600], "tool results are nowhere but in blobs"
+    assert [hit.message_id for hit in thread.grep("found 7")] == [stored[8].id]
+    thread.snapshot("now")
+    branch = thread.branch(at=stored[2].id, thread_id="branch")
+    assert [message.id for message in branch.messages()] == [message.id for message in stored[:3]]
+    assert [message.text for message in thread.expand(stored[0].id)] == ["turn 0"]
+    other = chat(LosslessSaver(engine))
+    other.invoke({"messages": [HumanMessage("another process")]}, CONFIG)
+    assert len(same(other, saver)) == 15
+    assert rows(engine) == 15
+
+
+def test_what_is_removed_and_replaced_stays_in_the_store(saver: LosslessSaver) -> None:
+    app = chat(saver)
+    for n in range(3):
+        app.invoke({"messages": [HumanMessage(f"turn {n}")]}, CONFIG)
+    state = same(app, saver)
+    app.update_state(CONFIG, {"messages": [RemoveMessage(id=str(state[3].id))]})
+    assert len(same(app, saver)) == 8
+    app.update_state(CONFIG, {"messages": [AIMessage("other words", id=state[1].id)]})
+    assert same(app, saver)[1].content == "other words"
+    assert rows(saver.engine) == 10
+    app.update_state(CONFIG, {"messages": [state[3]]})
+    assert len(same(app, saver)) == 9
+    kept = app.get_state(CONFIG).values["messages"][-2:]
+    told = [RemoveMessage(id=REMOVE_ALL_MESSAGES), SystemMessage("what was said before", id="s"), *kept]
+    app.update_state(CONFIG, {"messages": told})
+    assert [message.id for message in same(app, saver)] == ["s", *(message.id for message in kept)]
+    found = {message.text for message in saver.engine.thread("t").messages(deleted=True)}
+    assert {"turn 0", "turn 1", "answer 1", "other words", "what was said before"} <= found
+    assert [hit.snippet for hit in saver.engine.thread("t").grep("turn 0")] == ["turn 0"]
+    app.update_state(CONFIG, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
+    assert same(app, saver) == []
+    app.invoke({"messages": [HumanMessage("from the start")]}, CONFIG)
+    assert len(same(app, saver)) == 3
+
+
+def test_a_fork_brings_back_what_the_thread_was(saver: LosslessSaver) -> None:
+    app = chat(saver)
+    for n in range(3):
+        app.invoke({"messages": [HumanMessage(f"turn {n}", id=f"h{n}")]}, CONFIG)
+    end = app.get_state(CONFIG)
+    past = next(state for state in app.get_state_history(CONFIG) if len(state.values["messages"]) == 5)
+    app.update_state(CONFIG, {"messages": [RemoveMessage(id="h0"), HumanMessage("turn 1, told otherwise", id="h1")]})
+    assert [message.content for message in same(app, saver) if message.type == "human"] == ["turn 1, told otherwise", "turn 2"]
+    fork = app.update_state(past.config, {"messages": [HumanMessage("another way", id="f")]})
+    assert [message.id for message in same(app, saver) if message.type == "human"] == ["h0", "h1", "f"]
+    app.invoke({"messages": [HumanMessage("on the fork")]}, fork)
+    forked = same(app, saver)
+    assert len(shown(saver.engine, deleted=True)) == 9 + 1 + 1 + 3
+    app.invoke({"messages": [HumanMessage("on from the end")]}, end.config)
+    assert same(app, saver)[:9] == end.values["messages"]
+    assert forked[-1] in shown(saver.engine, deleted=True)
+    other = chat(LosslessSaver(saver.engine))
+    other.update_state(past.config, {"messages": [HumanMessage("h1 anew", id="h1")]})
+    assert [message.content for message in same(other, saver) if message.type == "human"] == ["turn 0", "h1 anew"]
+
+
+def test_summaries_stay_where_the_state_still_begins_like_this(url: str) -> None:
+    with Engine(url, window=3_000, background=False, load_plugins=False) as engine:
+        saver = LosslessSaver(engine)
+        app, thread = chat(saver), engine.thread("t")
+        for n in range(10):
+            app.invoke({"messages": [HumanMessage(f"turn {n}: the price of item {n} is {n}0 EUR")]}, CONFIG)
+        past = app.get_state(CONFIG)
+        assert thread.compact(force=True).changed
+        summaries = [item.id for item in thread.context().items if item.kind == "summary"]
+        app.invoke({"messages": [HumanMessage("one more")]}, CONFIG)
+        assert [item.id for item in thread.context().items if item.kind == "summary"][: len(summaries)] == summaries
+        assert len(same(app, saver)) == 33
+        app.invoke({"messages": [HumanMessage("as if nothing had been compacted")]}, past.config)
+        assert not [item for item in thread.context().items if item.kind == "summary"]
+        assert len(same(app, saver)) == 33
+        app.update_state(CONFIG, {"messages": [RemoveMessage(id=past.values["messages"][0].id)]})
+        assert len(same(app, saver)) == 32
+
+
+def test_a_put_that_is_repeated_or_comes_late_changes_nothing(saver: LosslessSaver) -> None:
+    one, two = HumanMessage("one", id="1"), AIMessage("two", id="2")
+    first = put(saver, {"messages": [one]}, id="0001")
+    second = put(saver, {"messages": [one, two]}, first, version="2", id="0002")
+    for _ in range(2):
+        put(saver, {"messages": [one]}, id="0001")
+        put(LosslessSaver(saver.engine), {"messages": [one, two]}, first, version="2", id="0002")
+    assert shown(saver.engine) == [one, two]
+    put(saver, {"messages": [one, HumanMessage("older", id="3")]}, first, version="2", id="00015")
+    assert shown(saver.engine) == [one, two]
+    assert len(shown(saver.engine, deleted=True)) == 3
+    put(saver, {"messages": [one, two, AIMessage("three")]}, second, version="3", id="0003")
+    assert [message.content for message in shown(saver.engine)] == ["one", "two", "three"]
+    assert saver.engine.verify().ok
+
+
+def test_values_that_are_no_messages_are_left_as_they_are(saver: LosslessSaver) -> None:
+    mixed = [
+        HumanMessage("said", id="h"),
+        ("user", "hi"),
+        {"role": "user", "content": "dict"},
+        "text",
+        None,
+        7,
+        RemoveMessage(id="h"),
+    ]
+    for value in (mixed, tuple(mixed), HumanMessage("alone", id="a"), "text", {"k": [HumanMessage("within", id="w")]}, None):
+        where = put(saver, {"messages": value, "other": [HumanMessage("elsewhere", id="e")]}, version=repr(value))
+        found = saver.get_tuple(where)
+        assert found is not None
+        assert found.checkpoint["channel_values"]["messages"] == value
+        kept = [one for one in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(one, HumanMessage)]
+        assert shown(saver.engine) == kept
+    assert saver.engine.verify().ok
+
+
+def test_odd_messages_come_back_from_both_as_they_were(saver: LosslessSaver) -> None:
+    class Own(HumanMessage):
+        pass
+
+    odd = [
+        HumanMessage("lone \ud800 surrogate", id="h", additional_kwargs={"n": 2**100, "t": (1, 2)}),
+        HumanMessage("without an id"),
+        HumanMessage("without an id"),
+        AIMessage("", tool_calls=[{"name": "t", "args": {"n": 1}, "id": "c"}], id="same"),
+        AIMessage("its id is there already", id="same"),
+        ToolMessage("r", tool_call_id="c", artifact=Own("within", id="o")),
+    ]
+    where = put(saver, {"messages": odd})
+    where = put(saver, {"messages": [*odd, HumanMessage("more")]}, where, version="2")
+    found = LosslessSaver(saver.engine).get_tuple(where)
+    assert found is not None
+    assert found.checkpoint["channel_values"]["messages"] == [*odd, HumanMessage("more")]
+    assert [message.content for message in shown(saver.engine)] == [message.content for message in [*odd, HumanMessage("more")]]
+    assert saver.engine.verify().ok
+
+
+def test_nothing_is_captured_that_shall_not_be(saver: LosslessSaver) -> None:
+    off = LosslessSaver(saver.engine, capture=())
+    chat(off).invoke({"messages": [HumanMessage("not the thread's")]}, CONFIG)
+    assert saver.engine.threads().items == []
+    both = LosslessSaver(saver.engine, capture=["messages", "notes"])
+    one, two, note = HumanMessage("one", id="1"), HumanMessage("two", id="2"), SystemMessage("a note", id="n")
+    where = put(both, {"messages": [one], "notes": []}, {"configurable": {"thread_id": "b"}})
+    where = put(both, {"messages": [one], "notes": [note]}, where, version="2")
+    where = put(both, {"messages": [one, two], "notes": [note, one]}, where, version="3")
+    assert shown(saver.engine, "b") == [one, note, two]
+    where = put(both, {"messages": [two], "notes": [note, one]}, where, version="4")
+    assert shown(saver.engine, "b") == [note, two, one]
+    put(both, {"messages": [two], "notes": []}, where, version="5")
+    assert shown(saver.engine, "b") == [two]
+
+
+def test_pending_writes_share_their_bytes_and_are_not_said_yet(saver: LosslessSaver) -> None:
+    one, two = HumanMessage("one", id="1"), AIMessage("two " * 100, id="2")
+    first = put(saver, {"messages": [one]})
+    before = blobs(saver)
+    saver.put_writes(first, [("messages", [two])], "task")
+    assert (blobs(saver) - before, shown(saver.engine)) == (1, [one])
+    put(saver, {"messages": [one, two]}, first, version="2")
+    assert (blobs(saver) - before, shown(saver.engine)) == (1, [one, two])
+
+
+def test_what_comes_into_the_thread_another_way_is_left_alone(saver: LosslessSaver) -> None:
+    app, thread = chat(saver), saver.engine.thread("t")
+    app.invoke({"messages": [HumanMessage("one", id="1")]}, CONFIG)
+    thread.append({"role": "user", "content": "by hand", "id": "hand"})
+    app.invoke({"messages": [HumanMessage("two", id="2")]}, CONFIG)
+    app.update_state(CONFIG, {"messages": [RemoveMessage(id="1")]})
+    assert [message.id for message in thread.messages() if message.role == "user"] == ["hand", "2"]
+    thread.delete(["2"])
+    app.update_state(CONFIG, {"messages": [HumanMessage("three", id="3")]})
+    assert [message.id for message in thread.messages() if message.role == "user"] == ["hand", "2", "3"]
+    saver.engine.delete_thread("t")
+    app.update_state(CONFIG, {"messages": [HumanMessage("four", id="4")]})
+    assert len(same(app, saver)) == 7
+
+
+def test_two_savers_put_at_once(saver: LosslessSaver) -> None:
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            own = LosslessSaver(saver.engine)
+            where: Any = {"configurable": {"thread_id": f"t{number % 2}"}}
+            messages: list[Any] = []
+            for n in range(12):
+                messages = [*messages, HumanMessage(f"{number} says {n}", id=f"{number}-{n}")]
+                where = put(own, {"messages": messages}, where, version=str(n))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert failures == []
+    for name in ("t0", "t1"):
+        ids = [message.id for message in saver.engine.thread(name).messages(deleted=True)]
+        assert len(ids) == len(set(ids)) == 24
+        newest = saver.get_tuple({"configurable": {"thread_id": name}})
+        assert newest is not None
+        assert shown(saver.engine, name) == newest.checkpoint["channel_values"]["messages"]
+    assert saver.engine.verify().ok
