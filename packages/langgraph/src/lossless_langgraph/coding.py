@@ -61,6 +61,7 @@ class Coding:
     Attributes:
         leaves: how leaves are written.
         address: gives the address of content.
+        digest: gives the digest of a message's payload: the beginning of its address.
         memory: what is remembered.
         capture: the channels whose messages are the thread's.
         redact: gives a message's payload as it may be stored.
@@ -68,6 +69,7 @@ class Coding:
 
     leaves: SerializedLeaves
     address: Callable[[bytes], bytes]
+    digest: Callable[[bytes], bytes]
     memory: Memory = field(repr=False)
     capture: Collection[str] = ()
     redact: Callable[[dict[str, Any]], dict[str, Any]] = lambda payload: payload
@@ -231,7 +233,7 @@ class Coding:
 
     def _keeper(self, place: Place) -> Keeper:
         erased = self.memory.erased.get(place.thread_id) or {}
-        return Keeper(leaves=self.leaves, address=self.address, redact=self.redact, erased=erased)
+        return Keeper(leaves=self.leaves, digest=self.digest, redact=self.redact, erased=erased)
 
     def _writer(self, pool: int | None, afresh: bool, keeper: Keeper) -> TreeWriter:
         instead = keeper.instead if keeper.erased else None
@@ -260,7 +262,7 @@ class Coding:
         """Give the parts that match their addresses; encrypted ones are known by what they were before, and guarded by that."""
         if self.leaves.encrypts:
             return parts
-        return {digest: content for digest, content in parts.items() if self.address(content) == digest}
+        return {digest: content for digest, content in parts.items() if self.address(content)[: len(digest)] == digest}
 
     def _whole(self, value: Any) -> bytes:
         """Write a value in one piece."""

@@ -22,7 +22,7 @@ class Keeper:
 
     Attributes:
         leaves: how values are written.
-        address: gives the digest of a payload.
+        digest: gives the digest of a payload.
         redact: gives a payload as it may be stored.
         erased: by the id of an erased message, what is left of it.
         messages: the payloads that were kept, by digest.
@@ -30,7 +30,7 @@ class Keeper:
     """
 
     leaves: SerializedLeaves
-    address: Callable[[bytes], bytes]
+    digest: Callable[[bytes], bytes]
     redact: Callable[[dict[str, Any]], dict[str, Any]]
     erased: Mapping[str, bytes]
     messages: dict[bytes, bytes] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Keeper:
             data = encode(stored)
         except MessageError:
             return None
-        digest = self.address(data)
+        digest = self.digest(data)
         self.messages[digest] = data
         if "id" in stored:
             self.ids.append(stored["id"])

@@ -316,6 +316,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         return Coding(
             leaves=leaves,
             address=self._store.addresses(),
+            digest=self._store.digests(),
             memory=self._memory,
             capture=self.capture if isinstance(leaves, StockLeaves) else (),
             redact=self.engine.plugins.redact,

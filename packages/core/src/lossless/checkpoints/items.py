@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from lossless.errors import CorruptError
+from lossless.store.digests import DIGEST_BYTES
 
 __all__ = [
     "ADDRESS",
@@ -38,8 +39,8 @@ ADDRESS, LEAF, LIST, TUPLE, DICT, PAIRS, COMPOSITE, CHUNK = b"@", b"=", b"l", b"
 _INNER = frozenset((LIST, TUPLE, DICT, PAIRS, COMPOSITE, CHUNK))
 _SHARED, BESIDE, ERASED = b"&", b"%", b"!"
 MESSAGES = frozenset((_SHARED, BESIDE, ERASED))
-NAME_END = 33
-"""Where the digest ends that names a message's blob: after the kind and 32 bytes."""
+NAME_END = 1 + DIGEST_BYTES
+"""Where the digest ends that names a message's blob, after the kind."""
 
 
 def refers_to(item: bytes) -> Iterator[bytes]:
@@ -78,7 +79,7 @@ def kept_in(item: bytes, part: Callable[[bytes], bytes | None]) -> list[bytes]:
 
 
 def shared_item(digest: bytes) -> bytes:
-    """Give the item of a message by the digest of its payload (32 bytes)."""
+    """Give the item of a message by the digest of its payload."""
     return _SHARED + digest
 
 

@@ -42,7 +42,7 @@ from lossless.checkpoints.removal import Choice, remove_line, thin_line
 from lossless.checkpoints.rows import CHECKPOINT, POOL
 from lossless.checkpoints.sharing import share_messages
 from lossless.store.database import Database
-from lossless.store.digests import address
+from lossless.store.digests import address, blob_digest
 from lossless.store.namespaces import Secrets
 from lossless.store.rereading import rereads
 
@@ -63,6 +63,11 @@ class CheckpointStore:
         """Give what gives the address of content."""
         secret = self._secrets.make(self._namespace)
         return lambda identity: address(secret, identity)
+
+    def digests(self) -> Callable[[bytes], bytes]:
+        """Give what gives the digest of a message's payload."""
+        secret = self._secrets.make(self._namespace)
+        return lambda payload: blob_digest(secret, payload)
 
     @rereads
     def pool_of(self, thread_id: str) -> int | None:

@@ -7,13 +7,13 @@ import hmac
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as _quoted
 
-__all__ = ["EMPTY_CHAIN", "address", "blob_digest", "chain_link", "commitment"]
+__all__ = ["DIGEST_BYTES", "EMPTY_CHAIN", "address", "blob_digest", "chain_link", "commitment"]
 
 EMPTY_CHAIN = bytes(32)
 """The chain value before the first message of a thread."""
 
 
-_DIGEST_BYTES = 16
+DIGEST_BYTES = 16
 """Of a payload's digest, which stands in each message, in its blob and in the index of blobs. It tells payloads apart: nobody who
 does not know the secret can aim at equal digests, and among 10^12 payloads two have one by chance with a probability of 10^-15.
 What is promised of a payload rests on the chain, which commits to it with 32 bytes."""
@@ -26,7 +26,7 @@ def address(secret: bytes, data: bytes) -> bytes:
 
 def blob_digest(secret: bytes, data: bytes) -> bytes:
     """Address a payload within a namespace, as :func:`address`, with half of its bytes."""
-    return address(secret, data)[:_DIGEST_BYTES]
+    return address(secret, data)[:DIGEST_BYTES]
 
 
 def commitment(secret: bytes, salt: bytes, data: bytes) -> bytes:
