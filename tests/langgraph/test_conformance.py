@@ -1,59 +1,24 @@
-"""LangGraph's own conformance suite for checkpointers, and the same through the sync methods."""
+"""LangGraph's own conformance suite for checkpointers, through async and sync methods; the documentation shows the results."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+import sys
 
 import pytest
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.conformance import checkpointer_test, validate
 
 from lossless_langgraph import LosslessSaver
+from lossless_sources import ROOT
+
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.langgraph_conformance import COLUMNS, PAGE, column, shown
 
 
-class ThroughSyncMethods(BaseCheckpointSaver[str]):
-    """A saver whose async methods call the sync ones."""
-
-    def __init__(self, saver: LosslessSaver) -> None:
-        super().__init__()
-        self.saver = saver
-
-    async def aget_tuple(self, config: Any) -> Any:
-        return self.saver.get_tuple(config)
-
-    async def alist(self, config: Any, **options: Any) -> AsyncIterator[Any]:
-        for one in self.saver.list(config, **options):
-            yield one
-
-    async def aput(self, *given: Any) -> Any:
-        return self.saver.put(*given)
-
-    async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
-        self.saver.put_writes(config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        self.saver.delete_thread(thread_id)
-
-    async def adelete_for_runs(self, run_ids: Any) -> None:
-        self.saver.delete_for_runs(run_ids)
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        self.saver.copy_thread(source_thread_id, target_thread_id)
-
-    async def aprune(self, thread_ids: Any, *, strategy: str = "keep_latest") -> None:
-        self.saver.prune(thread_ids, strategy=strategy)
-
-
-@pytest.mark.parametrize("through", [lambda saver: saver, ThroughSyncMethods], ids=["async", "sync"])
-def test_every_capability_is_there_and_conforms(saver: LosslessSaver, through: Any) -> None:
-    @checkpointer_test(name="LosslessSaver")
-    async def made() -> Any:
-        yield through(saver)
-
-    report = asyncio.run(validate(made))
-    results = report.results
-    assert {name for name, one in results.items() if not one.detected} == set()
-    assert {name: one.failures for name, one in results.items() if not one.passed} == {}
-    assert len(results) == 8
+@pytest.mark.parametrize("through", ["async", "sync"])
+def test_every_capability_is_there_and_conforms_as_documented(saver: LosslessSaver, kind: str, through: str) -> None:
+    found = column(saver, through)
+    assert len(found) == 8
+    assert {name: said for name, said in found.items() if len(set(said.split(" of "))) != 1 or said == "none"} == {}
+    documented = shown(PAGE.read_text(encoding="utf-8"))
+    assert tuple(documented) == COLUMNS
+    assert documented[f"{'SQLite' if kind == 'sqlite' else 'PostgreSQL'}, {through}"] == found
