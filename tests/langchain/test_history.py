@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from lossless import Engine
 from lossless.errors import ConfigError, MessageError, StoreOpenError
+from lossless.messages.parts import Call, Result
 from lossless_langchain import LosslessChatMessageHistory, history_factory
 from lossless_langchain_cases import CASES, same
 
@@ -39,6 +40,25 @@ def test_every_message_comes_back_equal_after_reopening(url: str) -> None:
         found = LosslessChatMessageHistory("s", engine).messages
         assert len(found) == len(given)
         assert [message for message, before in zip(found, given, strict=True) if not same(message, before)] == []
+        assert engine.verify().ok
+
+
+def test_of_an_erased_message_a_placeholder_of_its_role_is_left(url: str) -> None:
+    with Engine(url) as engine:
+        history = LosslessChatMessageHistory("s", engine)
+        history.add_messages(list(CASES.values()))
+        before = engine.thread("s").messages()
+        engine.erase("s", [message.id for message in before], reason="asked for")
+        found = history.messages
+        types = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}
+        assert [message.id for message in found] == [message.id for message in before]
+        for stored, message in zip(before, found, strict=True):
+            assert message.type == types[stored.role] or (message.type, stored.role) == ("function", "tool")
+            calls = [call["id"] for call in getattr(message, "tool_calls", ())]
+            assert calls == [part.id for part in stored.parts if isinstance(part, Call)]
+            assert "was erased]" in message.text or calls
+            if isinstance(message, ToolMessage):
+                assert [message.tool_call_id] == [part.call_id for part in stored.parts if isinstance(part, Result)]
         assert engine.verify().ok
 
 

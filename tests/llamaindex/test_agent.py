@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -143,7 +144,7 @@ def test_a_run_that_fails_has_lost_nothing_and_goes_on(engine: Engine) -> None:
 
 
 KILLED = """
-import asyncio, os, sys, warnings
+import asyncio, json, os, pickle, sys, warnings
 warnings.simplefilter("ignore")
 from lossless_llamaindex import LosslessFunctionAgent, LosslessMemory
 from lossless_llamaindex_models import ScriptedLLM, call
@@ -158,7 +159,9 @@ def page(number: int) -> str:
     "Look a page up."
     return f"page {number}: " + "word " * 3000
 memory = LosslessMemory(url=sys.argv[1], session_id="s", token_limit=2000)
+written = json.dumps({"dict": memory.to_dict(), "pickle": pickle.dumps(memory).hex()})
 async def main():
+    print(written, flush=True)
     await LosslessFunctionAgent(llm=ScriptedLLM(script=script), tools=[page]).run("Read.", memory=memory)
 asyncio.run(main())
 """
@@ -171,10 +174,14 @@ def test_a_run_that_is_killed_at_its_third_step_has_all_its_units(tmp_path: Path
         [sys.executable, "-c", KILLED, url], env=there, check=False, timeout=120, capture_output=True, text=True
     )
     assert done.returncode == 9, done.stderr
+    written = json.loads(done.stdout)
     with Engine(url) as engine:
         memory = LosslessMemory(engine, session_id="s", token_limit=LIMIT)
         kept = memory.get_all()
         assert [message.role.value for message in kept] == ["user", *["assistant", "tool"] * 3]
+        for again in (LosslessMemory.from_dict(written["dict"]), pickle.loads(bytes.fromhex(written["pickle"]))):
+            assert (again.session_id, again.token_limit, again.get_all()) == ("s", LIMIT, kept)
+        again.engine.close()
         assert [(message.content or "")[:7] for message in kept if message.role == MessageRole.TOOL] == [
             "page 1:",
             "page 2:",
@@ -238,6 +245,28 @@ def test_agents_hand_over_within_a_workflow(engine: Engine) -> None:
     opening = first.llm.seen[0]  # type: ignore[attr-defined]
     assert "calm" in str(opening[-1].content), "the workflow's state is shown"
     assert "calm" not in str(memory.get_all()[0].content)
+
+
+def test_agents_that_call_tools_in_words_hand_over_too(engine: Engine) -> None:
+    memory = LosslessMemory(engine, session_id="s", token_limit=50_000)
+    over = 'Thought: She codes.\nAction: handoff\nAction Input: {"to_agent": "coder", "reason": "It codes."}\n'
+    thinker = LosslessReActAgent(name="thinker", description="thinks", llm=ScriptedLLM(script=[answer(over)]), tools=[page])
+    back = call("handoff", "h2", to_agent="writer", reason="It writes.")
+    coder = LosslessCodeActAgent(
+        name="coder", description="codes", llm=ScriptedLLM(script=[coding(1).script([]), back]), code_execute_fn=execute
+    )
+    writer = LosslessFunctionAgent(name="writer", description="writes", llm=ScriptedLLM(script=[answer("Written.")]))
+    workflow = AgentWorkflow(agents=[thinker, coder, writer], root_agent="thinker")
+    done, _ = asyncio.run(run(workflow, user_msg="Think, code, write.", memory=memory))
+    assert str(done) == "Written."
+    assert [message.role.value for message in memory.get_all()] == ["user", *["assistant", "tool"] * 3, "assistant"]
+    told = [message.content or "" for message in coder.llm.seen[0]]  # type: ignore[attr-defined]
+    assert "She codes." in told[2]
+    assert "It codes." in told[3]
+    (shown,) = writer.llm.seen  # type: ignore[attr-defined]
+    calls = [block.tool_call_id for message in shown for block in message.blocks if isinstance(block, ToolCallBlock)]
+    assert calls == [each.additional_kwargs["tool_call_id"] for each in shown if each.role == MessageRole.TOOL]
+    assert len(set(calls)) == 3
 
 
 def test_a_context_that_is_written_and_read_goes_on(engine: Engine) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
-from llama_index.core.memory import ChatMemoryBuffer, Memory
+from llama_index.core.memory import ChatMemoryBuffer, ChatSummaryMemoryBuffer, Memory
 from llama_index.core.storage.chat_store import SimpleChatStore
 from llama_index.core.storage.chat_store.base import BaseChatStore
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
@@ -27,6 +27,7 @@ from lossless import Engine
 from lossless.errors import ConfigError, LosslessError, MessageError
 from lossless_llamaindex import LosslessAsyncChatStore, LosslessChatStore, import_chat_store, import_chat_table
 from lossless_llamaindex_cases import CASES, same
+from lossless_llamaindex_models import ScriptedLLM
 
 ACTIVE, ARCHIVED = MessageStatus.ACTIVE, MessageStatus.ARCHIVED
 
@@ -251,6 +252,22 @@ def test_many_who_add_at_once_lose_nothing(url: str) -> None:
     found = texts(LosslessChatStore(url=url).get_messages("k"))
     assert sorted(found) == sorted(f"{name}{n}" for name in "abcd" for n in range(5))
     assert all([text for text in found if text[0] == name] == [f"{name}{n}" for n in range(5)] for name in "abcd")
+
+
+def test_a_summary_buffer_over_it_loses_nothing_of_what_it_sets_aside(store: LosslessChatStore) -> None:
+    llm = ScriptedLLM(script=[ChatMessage(role=MessageRole.ASSISTANT, content="They counted.")])
+    memory = ChatSummaryMemoryBuffer.from_defaults(
+        llm=llm, chat_store=store, chat_store_key="k", token_limit=60, count_initial_tokens=True, tokenizer_fn=str.split
+    )
+    for n in range(12):
+        memory.put(said(f"question {n} " + "word " * 8)[0])
+        memory.put(said(f"answer {n}", role="assistant")[0])
+    shown = memory.get(initial_token_count=5)
+    assert "They counted." in str(shown[0].content)
+    assert len(shown) == len(memory.get_all()) < 24, "what it shows it has set"
+    kept = [message.text for message in store.engine.thread("k").messages(deleted=True)]
+    assert all(any(text.startswith(f"question {n} ") for text in kept) for n in range(12))
+    assert pickle.loads(pickle.dumps(store)).get_messages("k") == shown
 
 
 def at_once(*jobs: Callable[[], Any]) -> list[Any]:

@@ -14,6 +14,7 @@ from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock,
 from lossless import Engine
 from lossless.messages import LlamaIndexFormat, decode, encode
 from lossless.messages.parts import Call, Media, Reasoning, Result, Text
+from lossless_llamaindex import LosslessMemory
 from lossless_llamaindex.codec import FORMAT, UnknownBlock, UnknownMessage, decode_message, decode_stored, encode_message
 from lossless_llamaindex_cases import CASES, PNG, NoteMessage, same
 
@@ -52,6 +53,28 @@ def test_every_message_comes_back_equal_after_reopening(url: str) -> None:
     found = [message for one in stored for message in decode_stored(one)]
     assert len(found) == len(kept)
     assert all(same(a, b) for a, b in zip(found, kept, strict=True))
+
+
+def test_of_an_erased_message_a_placeholder_of_its_role_is_left(url: str) -> None:
+    kept = list(CASES.values())
+    with Engine(url) as engine:
+        memory = LosslessMemory(engine, session_id="s", token_limit=50_000)
+        memory.put_messages([*kept, ChatMessage(content="Go on.")])
+        before = engine.thread("s").messages()
+        engine.erase("s", [message.id for message in before[:-1]], reason="asked for")
+        after = [decode_stored(message) for message in engine.thread("s").messages()]
+        for stored, found in zip(before[:-1], after, strict=False):
+            assert {message.role.value for message in found} <= {stored.role, "function"}
+            assert len(found) == max(1, sum(isinstance(part, Result) for part in stored.parts))
+            calls = [block for message in found for block in message.blocks if isinstance(block, ToolCallBlock)]
+            assert [call.tool_call_id for call in calls] == [part.id for part in stored.parts if isinstance(part, Call)]
+            assert all("was erased]" in (message.content or "") or calls for message in found)
+            assert all(same(again(message), message) for message in found)
+        assert memory.get_all() == [message for each in after for message in each]
+        shown = memory.get()
+        assert shown[-1].content == "Go on."
+        assert {"user", "assistant", "system"} <= {message.role.value for message in shown}
+        assert engine.verify().ok
 
 
 VALUES = st.recursive(

@@ -31,7 +31,7 @@ def erased_payload(role: str, parts: Iterable[Part]) -> dict[str, Any]:
                 kept.append(["result", id])
             case Reasoning():
                 pass
-            case _:
+            case _ if ["text"] not in kept:  # how many there were is nobody's business
                 kept.append(["text"])
     return {"role": role, "erased": kept or [["text"]]}
 
