@@ -330,3 +330,13 @@ def test_a_compaction_that_was_prepared_before_an_erasure_is_dropped(url: str) -
         assert not result.changed
         assert SECRET not in everything_shown(two)
         assert two.verify().problems == ()
+
+
+def test_what_was_erased_and_then_summarised_can_be_erased_again(engine: Engine) -> None:
+    thread = engine.thread("t")
+    talk(thread)
+    erased = engine.erase("t", ["id-6"])
+    assert thread.compact(force=True).changed
+    assert engine.erase("t", ["id-6"]) == erased
+    assert [stone.message_id for stone in engine.erase("t", ["id-6", "id-7"])] == ["id-6", "id-7"]
+    assert engine.verify().problems == ()

@@ -17,7 +17,7 @@ from lossless.dag.heads import no_thread
 from lossless.dag.lineage import find_key
 from lossless.dag.view import ViewStore
 from lossless.erasure.family import lock_family, rows_of
-from lossless.erasure.forgetting import forget
+from lossless.erasure.forgetting import forget, not_erased
 from lossless.erasure.leftovers import remove_blobs, remove_nodes, remove_summaries
 from lossless.erasure.reopening import Reopening, summaries_over
 from lossless.messages import Format
@@ -73,7 +73,8 @@ class Eraser:
         with removing(connection, namespace, "erase", thread_id=thread_id, who=who, reason=reason, now=now) as erasure:
             family = lock_family(connection, key)
             targets = rows_of(connection, key, ids, family)
-            affected = summaries_over(connection, namespace, family, targets)
+            # A summary of what is left of an erased message tells nothing of it, and stays.
+            affected = summaries_over(connection, namespace, family, not_erased(connection, namespace, targets))
             freed = forget(connection, namespace, targets, self.formats, erasure, reason=reason, now=now)
             showing = [other for other in family.values() if any(other.owner(each.seq) == each.thread_id for each in targets)]
             reopening = Reopening(connection, family, affected, self.remaker, self.views, now)

@@ -24,11 +24,26 @@ from lossless.store.statements import insert_new
 from lossless.store.tables import BlobRow, MessageRow, TombstoneRow
 from lossless.store.vault import vault_of
 
-__all__ = ["forget"]
+__all__ = ["forget", "not_erased"]
 
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 _TOMBSTONE = TombstoneRow.__table__  # type: ignore[attr-defined]
+
+
+def not_erased(connection: Connection, namespace: str, targets: Collection[Target]) -> set[Target]:
+    """Give those of some messages that are not erased yet."""
+    found: set[Target] = set()
+    for thread_id in {target.thread_id for target in targets}:
+        for chunk in chunked(sorted(target.seq for target in targets if target.thread_id == thread_id)):
+            statement = select(_MESSAGE.c.seq).where(
+                _MESSAGE.c.namespace == namespace,
+                _MESSAGE.c.thread_id == thread_id,
+                _MESSAGE.c.seq.in_(chunk),
+                _MESSAGE.c.salt.is_not(None),
+            )
+            found.update(Target(thread_id, seq) for seq in connection.execute(statement).scalars())
+    return found
 
 
 def forget(
