@@ -287,3 +287,64 @@ def test_two_savers_put_at_once(saver: LosslessSaver) -> None:
         assert newest is not None
         assert shown(saver.engine, name) == newest.checkpoint["channel_values"]["messages"]
     assert saver.engine.verify().ok
+
+
+def test_what_is_erased_is_nowhere_and_checkpoints_show_a_placeholder(tmp_path: Any) -> None:
+    with Engine(f"sqlite:///{tmp_path}/own.db", window=100_000, background=False, load_plugins=False) as engine:
+        saver = LosslessSaver(engine)
+        app = chat(saver)
+        secret = HumanMessage("call me at 0171-5550199", id="secret")
+        app.invoke({"messages": [HumanMessage("one", id="1")]}, CONFIG)
+        app.invoke({"messages": [secret]}, CONFIG)
+        app.invoke({"messages": [HumanMessage("three", id="3")]}, CONFIG)
+        where = app.get_state(CONFIG).config
+        saver.put_writes(where, [("messages", [secret])], "task")
+        saver.copy_thread("t", "copy")
+        past = list(app.get_state_history(CONFIG))
+        engine.erase("t", ["secret"])
+        for state in [app.get_state(CONFIG), app.get_state({"configurable": {"thread_id": "copy"}})]:
+            ids = [message.id for message in state.values["messages"]]
+            assert ids.index("secret") == 3
+            assert "erased" in state.values["messages"][3].content
+        assert len(list(app.get_state_history(CONFIG))) == len(past)
+        for maker in (saver, LosslessSaver(engine)):
+            again = chat(maker)
+            again.update_state(CONFIG, {"messages": [secret]})
+            maker.put_writes(where, [("messages", [secret]), ("other", [secret])], "another task")
+            again.invoke({"messages": [HumanMessage("four")]}, CONFIG)
+            assert "erased" in same(again, maker)[3].content
+        fork = app.update_state(past[-4].config, {"messages": [HumanMessage("instead")]})
+        assert app.get_state(fork).values["messages"][0].content == "one"
+        assert engine.thread("copy").messages()[3].text == "[this message was erased]"
+        assert engine.verify().ok, engine.verify().problems
+        engine.collect_garbage()
+        engine.purge()
+        assert len(same(app, saver)) == len(app.get_state(CONFIG).values["messages"])
+    assert not [file.name for file in tmp_path.iterdir() if b"5550199" in file.read_bytes()]
+
+
+def test_garbage_is_not_what_checkpoints_refer_to(saver: LosslessSaver) -> None:
+    app = chat(saver)
+    app.invoke({"messages": [HumanMessage("one", id="1")]}, CONFIG)
+    past = app.get_state(CONFIG).config
+    saver.put_writes(past, [("messages", [AIMessage("only written yet", id="w")])], "task")
+    app.update_state(CONFIG, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("two", id="2")]})
+    saver.copy_thread("t", "copy")
+    saver.delete_thread("t")
+    engine = saver.engine
+    engine.collect_garbage()
+    copied: Any = {"configurable": {"thread_id": "copy"}}
+    assert [message.id for message in same(app, saver, copied)] == ["2"]
+    found = saver.get_tuple({"configurable": {**past["configurable"], "thread_id": "copy"}})
+    assert found is not None
+    assert found.pending_writes
+    written = [one.id for _task, _name, value in found.pending_writes if isinstance(value, list) for one in value]
+    assert "w" in written
+    assert len(found.checkpoint["channel_values"]["messages"]) == 3
+    assert [thread.id for thread in engine.threads()] == ["copy"]
+    app.invoke({"messages": [HumanMessage("begun again")]}, CONFIG)
+    assert len(same(app, saver)) == 3
+    saver.delete_thread("copy")
+    saver.delete_thread("t")
+    engine.collect_garbage()
+    assert (blobs(saver), engine.threads().items, engine.verify().ok) == (0, [], True)

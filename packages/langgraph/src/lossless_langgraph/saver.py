@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -22,15 +23,15 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from lossless import Engine
 from lossless.capture import Capture, ErasedInStateError
 from lossless.checkpoints import CheckpointStore, Details, Gathered, Outline, Place, Thinned
-from lossless.errors import ConfigError, LosslessError, StoreBusyError
+from lossless.errors import ConfigError, NotFoundError, StoreBusyError
 from lossless.sharing import shared_engine
-from lossless.store.keys import checked_name
 from lossless.twins import async_twin
 from lossless_langchain.codec import FORMAT
 from lossless_langgraph.coding import Coding, Memory
 from lossless_langgraph.connecting import Connection, database_url
 from lossless_langgraph.filters import matches
 from lossless_langgraph.leaves import StockLeaves, leaves_for
+from lossless_langgraph.naming import checked_channels, checked_thread, run_mark, where_of
 from lossless_langgraph.removing import newest_of_each, thinned
 from lossless_langgraph.retention import Retained, checked_rule, summed
 
@@ -67,7 +68,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         capture: Collection[str] = ("messages",),
     ) -> None:
         super().__init__(serde=serde)
-        self.capture = _channels(capture)
+        self.capture = checked_channels(capture)
         self.engine = engine_or_url if isinstance(engine_or_url, Engine) else shared_engine(database_url(engine_or_url))
         if self.capture and not self.engine.encrypted and leaves_for(self.serde).encrypts:
             raise ConfigError(
@@ -102,7 +103,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         Raises:
             CorruptError: a value can't be read; the error names thread, channel and path.
         """
-        thread_id, checkpoint_ns, checkpoint_id = _where(config)
+        thread_id, checkpoint_ns, checkpoint_id = where_of(config)
         stored = self._store.get(thread_id, checkpoint_ns, checkpoint_id)
         return None if stored is None else self._coding().read(stored)
 
@@ -148,12 +149,12 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         Raises:
             MessageError: a value can't be written; the error names thread, channel and path.
         """
-        thread_id, checkpoint_ns, parent = _where(config)
+        thread_id, checkpoint_ns, parent = where_of(config)
         place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint["id"])
         facts = get_checkpoint_metadata(config, metadata)
         run = facts.get("run_id")
         coding = self._coding()
-        marked = None if run is None else coding.address(_run(run))
+        marked = None if run is None else coding.address(run_mark(run))
 
         def attempt(pool: int | None, afresh: bool) -> Gathered | None:
             inherited = self._inherited(coding, place, parent, checkpoint, new_versions)
@@ -176,7 +177,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         Raises:
             MessageError: a value can't be written; the error names thread, channel and path.
         """
-        thread_id, checkpoint_ns, checkpoint_id = _where(config)
+        thread_id, checkpoint_ns, checkpoint_id = where_of(config)
         if checkpoint_id is None:
             raise ConfigError("writes belong to a checkpoint", hint='give config["configurable"]["checkpoint_id"]')
         place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
@@ -194,13 +195,21 @@ class LosslessSaver(BaseCheckpointSaver[str]):
     # Removing and copying
 
     def delete_thread(self, thread_id: str) -> None:
-        """Remove all checkpoints and writes of a thread, and the content that no copy of it has."""
-        self._store.delete_thread(_name(thread_id))
+        """Remove all checkpoints and writes of a thread, and the content that no copy of it has.
+
+        If channels are captured, the engine's thread is deleted as well: its messages go out of lists, views and search, and for
+        good by ``engine.erase`` or, where nothing needs them, ``engine.collect_garbage``.
+        """
+        name = checked_thread(thread_id)
+        if self.capture:
+            with suppress(NotFoundError):
+                self.engine.delete_thread(name, reason="its checkpoints were deleted")
+        self._store.delete_thread(name)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove the checkpoints whose metadata names one of these runs; what state of others is made of stays, hidden."""
         coding = self._coding()
-        runs = {coding.address(_run(run_id)) for run_id in run_ids}
+        runs = {coding.address(run_mark(run_id)) for run_id in run_ids}
 
         def kept(outlines: Sequence[Outline], _details: Details) -> set[Place]:
             return {one.place for one in outlines if one.run not in runs and not one.hidden}
@@ -229,7 +238,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             if strategy == "delete":
                 self.delete_thread(thread_id)
             else:
-                self._thin(self._coding(), _name(thread_id), lambda outlines, _details: newest_of_each(outlines))
+                self._thin(self._coding(), checked_thread(thread_id), lambda outlines, _details: newest_of_each(outlines))
 
     def retain(
         self,
@@ -257,7 +266,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         rule, coding = checked_rule(keep_last, older_than), self._coding()
         if isinstance(thread_ids, str):
             raise ConfigError("thread_ids is one text, not several ids", hint="give a list, such as thread_ids=['user-42']")
-        names = self._store.threads() if thread_ids is None else dict.fromkeys(map(_name, thread_ids))
+        names = self._store.threads() if thread_ids is None else dict.fromkeys(map(checked_thread, thread_ids))
         return summed(
             {
                 name: self._thin(coding, name, lambda found, details: rule.kept(found, coding.looks(details)), dry_run=dry_run)
@@ -269,12 +278,16 @@ class LosslessSaver(BaseCheckpointSaver[str]):
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Let a thread begin with all checkpoints and writes of another, in the same time however many there are.
 
-        Afterwards each is changed and removed without the other.
+        Afterwards each is changed and removed without the other. If channels are captured, the engine's thread is branched.
 
         Raises:
             ExistsError: the target has checkpoints.
         """
-        self._store.copy_thread(_name(source_thread_id), _name(target_thread_id))
+        source, target = checked_thread(source_thread_id), checked_thread(target_thread_id)
+        if self.capture:
+            self._store.copy_thread(source, target, self._capture.branch(source, target))
+        else:
+            self._store.copy_thread(source, target)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
         """Give the next version of a channel; two branches never give the same."""
@@ -326,7 +339,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         older = None if before is None else before.get("configurable", {}).get("checkpoint_id")
         if config is None:
             return self._store.outlines(before=older)
-        thread_id, _ns, checkpoint_id = _where(config)
+        thread_id, _ns, checkpoint_id = where_of(config)
         return self._store.outlines(thread_id, config["configurable"].get("checkpoint_ns"), checkpoint_id, older)
 
     def _inherited(
@@ -346,6 +359,8 @@ class LosslessSaver(BaseCheckpointSaver[str]):
                 pool = self._store.pool_of(thread_id)
                 if pool is not None:
                     self._memory.pools.put(thread_id, pool)
+            if number and self.capture:
+                self._note_erased(thread_id)
             try:
                 gathered = attempt(pool, number > 0)
             except ErasedInStateError as found:
@@ -356,6 +371,12 @@ class LosslessSaver(BaseCheckpointSaver[str]):
                 return
         raise StoreBusyError(f"the checkpoints of {thread_id!r} are removed by somebody else again and again")
 
+    def _note_erased(self, thread_id: str) -> None:
+        with self.engine.database.read() as connection:
+            erased = self._capture.erased_in(connection, thread_id)
+        if erased:
+            self._memory.erased.put(thread_id, erased)
+
     def _thin(
         self, coding: Coding, thread_id: str, kept: Callable[[Sequence[Outline], Details], set[Place]], *, dry_run: bool = False
     ) -> Thinned:
@@ -363,32 +384,3 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             return thinned(outlines, kept(outlines, details), coding.reasons)
 
         return self._store.thin(thread_id, choose, dry_run=dry_run)
-
-
-def _channels(capture: Collection[str]) -> tuple[str, ...]:
-    if isinstance(capture, str) or not all(isinstance(name, str) for name in capture):
-        raise ConfigError("capture names channels", hint='give capture=("messages",), or () for none')
-    return tuple(dict.fromkeys(capture))
-
-
-def _where(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """Give thread, namespace and checkpoint of a config.
-
-    Raises:
-        ConfigError: it names no thread.
-    """
-    configurable = config.get("configurable", {})
-    if configurable.get("thread_id") is None:
-        raise ConfigError("the config names no thread", hint='give config={"configurable": {"thread_id": "…"}}')
-    return _name(configurable["thread_id"]), configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id")
-
-
-def _name(thread_id: object) -> str:
-    try:
-        return checked_name(str(thread_id), "a thread id")
-    except LosslessError as error:
-        raise ConfigError(error.message, hint=error.hint) from None
-
-
-def _run(run_id: object) -> bytes:
-    return b"run\0" + str(run_id).encode("utf-8", "surrogatepass")

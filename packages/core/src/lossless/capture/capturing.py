@@ -24,12 +24,16 @@ from lossless.checkpoints.sharing import load_messages
 from lossless.dag.editing import Remake
 from lossless.dag.heads import Head, create_thread, keep_collectors_out, lock_head, swing
 from lossless.dag.ingest import Ingested, ingest
+from lossless.dag.lineage import find_key
 from lossless.dag.view import View, ViewStore
 from lossless.errors import CorruptError
 from lossless.store.append import Draft
 from lossless.store.drafting import Drafter
+from lossless.store.erasures import tombstones
 from lossless.store.keys import ThreadKey
+from lossless.store.read import MessageReader
 from lossless.store.recent import Recent
+from lossless.versions.branching import branch
 
 __all__ = ["Capture", "Captured", "ErasedInStateError", "Track"]
 
@@ -54,6 +58,7 @@ class _Host(Protocol):
     namespace: str
     views: ViewStore
     drafter: Drafter
+    reader: MessageReader
 
     def key_of(self, thread_id: str) -> ThreadKey:
         """Give a thread's key."""
@@ -127,6 +132,27 @@ class Capture:
         if len(messages) <= _DRAFTED_AT_ONCE:
             made.prepare()
         return made
+
+    def branch(self, source: str, target: str) -> Callable[[Connection], None]:
+        """Give what makes a thread a branch of another, in the transaction that copies its checkpoints.
+
+        Where there is no such thread, or one of the target's name is there already, it does nothing; the target's states are
+        captured from the beginning then.
+        """
+        key = self.host.key_of(source)
+
+        def begin(connection: Connection) -> None:
+            head = lock_head(connection, key)
+            if head is not None and find_key(connection, key.namespace, target) is None:
+                whole = replace(key, since=head.since)
+                branch(connection, whole, target, None, self.host.views, self.host.reader, self.host.now())
+
+        return begin
+
+    def erased_in(self, connection: Connection, thread_id: str) -> dict[str, bytes]:
+        """Give the ids of a thread's erased messages, each with what is left of it."""
+        key = self.host.key_of(thread_id)
+        return without_erased(connection, key, sorted({each.message_id for each in tombstones(connection, key)}))
 
     def check_writes(self, thread_id: str, ids: Sequence[str]) -> Callable[[Connection], None]:
         """Give what refuses writes that hold erased messages, in the transaction that stores them.

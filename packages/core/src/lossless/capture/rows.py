@@ -9,15 +9,17 @@ from sqlalchemy import Connection, bindparam, select
 from lossless.capture.following import Row
 from lossless.checkpoints.items import erased_item
 from lossless.checkpoints.sharing import load_messages
-from lossless.messages.payload import decode, encode
+from lossless.messages import decode, left_of
+from lossless.store.ids import ById
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.read import in_ranges
-from lossless.store.tables import MessageRow
+from lossless.store.tables import MessageRow, TombstoneRow
 
-__all__ = ["left_of", "rows_from", "without_erased"]
+__all__ = ["rows_from", "without_erased"]
 
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
+_TOMBSTONE = TombstoneRow.__table__  # type: ignore[attr-defined]
 _ANY = 2**62
 """Above every seq."""
 
@@ -29,7 +31,7 @@ def rows_from(connection: Connection, key: ThreadKey, first: int, hidden: Sequen
         return None
     found.sort(key=lambda row: (row.place, row.seq))
     gone = {seq for each in hidden for seq in each}
-    left = left_of(connection, key.namespace, {row.id: row.digest for row in found if row.salt is None})
+    left = _left(connection, key.namespace, {row.id: row.digest for row in found if row.salt is None})
     return [
         Row(row.seq, row.id, bytes(row.digest) if row.salt is not None else erased_item(left[row.id]), row.seq not in gone)
         for row in found
@@ -40,20 +42,22 @@ def without_erased(connection: Connection, key: ThreadKey, ids: Sequence[str]) -
     """Give those of some ids that are of erased messages of a thread, each with what is left of it."""
     digests: dict[str, bytes] = {}
     for thread_id, first, last in key.ranges(1, _ANY):
+        if _ANY_ERASED.first(connection, {"namespace": key.namespace, "thread_id": thread_id}) is None:
+            continue
         for id in ids:
             within = {"namespace": key.namespace, "thread_id": thread_id, "id": id, "first": first, "last": last}
             for row in _ERASED.all(connection, within):
                 digests[id] = bytes(row.digest)
-    return left_of(connection, key.namespace, digests)
+    return _left(connection, key.namespace, digests)
 
 
-def left_of(connection: Connection, namespace: str, digests: dict[str, bytes]) -> dict[str, bytes]:
+def _left(connection: Connection, namespace: str, digests: dict[str, bytes]) -> dict[str, bytes]:
     """Give what is left of erased messages, by id, from the digests of their placeholders."""
     if not digests:
         return {}
     found = load_messages(connection, namespace, {bytes(digest) for digest in digests.values()})
-    left = {id: decode(found[bytes(digest)]) if bytes(digest) in found else {} for id, digest in digests.items()}
-    return {id: encode({"id": id, **payload}) for id, payload in left.items()}
+    payloads = {id: decode(found[bytes(digest)]) if bytes(digest) in found else {} for id, digest in digests.items()}
+    return {id: left_of(id, payload) for id, payload in payloads.items()}
 
 
 _WITHIN = (
@@ -66,4 +70,9 @@ _ROWS = Prepared(
     .where(*_WITHIN)
     .order_by(_MESSAGE.c.seq)
 )
-_ERASED = Prepared(select(_MESSAGE.c.digest).where(*_WITHIN, _MESSAGE.c.id == bindparam("id"), _MESSAGE.c.salt.is_(None)))
+_ERASED = ById(select(_MESSAGE.c.seq, _MESSAGE.c.digest).where(_MESSAGE.c.salt.is_(None)))
+_ANY_ERASED = Prepared(
+    select(_TOMBSTONE.c.seq)
+    .where(_TOMBSTONE.c.namespace == bindparam("namespace"), _TOMBSTONE.c.thread_id == bindparam("thread_id"))
+    .limit(1)
+)

@@ -18,6 +18,7 @@ __all__ = [
     "COMPOSITE",
     "DICT",
     "ERASED",
+    "INNER",
     "LEAF",
     "LIST",
     "MESSAGES",
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 ADDRESS, LEAF, LIST, TUPLE, DICT, PAIRS, COMPOSITE, CHUNK = b"@", b"=", b"l", b"t", b"d", b"p", b"o", b"c"
-_INNER = frozenset((LIST, TUPLE, DICT, PAIRS, COMPOSITE, CHUNK))
+INNER = frozenset((LIST, TUPLE, DICT, PAIRS, COMPOSITE, CHUNK))
 _SHARED, BESIDE, ERASED = b"&", b"%", b"!"
 MESSAGES = frozenset((_SHARED, BESIDE, ERASED))
 NAME_END = 1 + DIGEST_BYTES
@@ -96,7 +97,7 @@ def message_key(item: bytes) -> bytes:
 def _ends(item: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Give the items that an item is made of at last, each with its kind."""
     kind = item[:1]
-    if kind in _INNER:
+    if kind in INNER:
         found = list(pieces(item[2 if kind in (LIST, TUPLE) else 1 :]))
         for piece in found[1::2] if kind == DICT else found[1:] if kind == COMPOSITE else found:
             yield from _ends(piece)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from sqlalchemy import Connection, bindparam, delete, func, select
 
@@ -15,7 +16,7 @@ from lossless.store.statements import insert_new
 from lossless.store.tables import CheckpointPartRow
 from lossless.store.vault import vault_of
 
-__all__ = ["absent_parts", "drop_pool", "insert_parts", "load_part", "load_parts", "sweep_parts"]
+__all__ = ["absent_parts", "drop_pool", "inner_parts", "insert_parts", "load_part", "load_parts", "sweep_parts"]
 
 _PART = CheckpointPartRow.__table__  # type: ignore[attr-defined]
 _AT_ONCE = 500
@@ -54,6 +55,16 @@ def load_part(connection: Connection, namespace: str, pool: int, digest: bytes) 
     if row is None:
         return None
     return unpack(row.codec, row.size, vault_of(connection).unseal(row.data, *_place(namespace, pool, digest)))
+
+
+def inner_parts(connection: Connection, namespace: str, pool: int) -> dict[bytes, bytes]:
+    """Load all parts of a pool that may refer to others; one that can't be read is left out."""
+    vault, found = vault_of(connection), dict[bytes, bytes]()
+    for row in connection.execute(_ALL_INNER, {"namespace": namespace, "pool": pool}):
+        digest = bytes(row.digest)
+        with suppress(CorruptError):
+            found[digest] = unpack(row.codec, row.size, vault.unseal(row.data, *_place(namespace, pool, digest)))
+    return found
 
 
 def load_parts(connection: Connection, namespace: str, pool: int, items: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -138,6 +149,7 @@ _HELD = select(_PART.c.digest).where(*_OF_POOL, _NAMED)
 _LOAD = select(_PART.c.digest, _PART.c.inner, _PART.c.size, _PART.c.codec, _PART.c.data).where(*_OF_POOL, _NAMED)
 _LOAD_ONE = Prepared(select(_PART.c.size, _PART.c.codec, _PART.c.data).where(*_OF_POOL, _PART.c.digest == bindparam("digest")))
 _NODES = _LOAD.where(_PART.c.inner == 1)
+_ALL_INNER = select(_PART.c.digest, _PART.c.size, _PART.c.codec, _PART.c.data).where(*_OF_POOL, _PART.c.inner == 1)
 _ALL = select(_PART.c.digest, func.length(_PART.c.data).label("stored")).where(*_OF_POOL)
 _DELETE = Prepared(
     delete(_PART).where(

@@ -15,7 +15,7 @@ from lossless.checkpoints.parts import drop_pool, sweep_parts
 from lossless.checkpoints.reading import outlines_to_thin, row_at, writes_at
 from lossless.checkpoints.rows import CHECKPOINT, WRITE
 
-__all__ = ["Choice", "Details", "remove_line", "thin_line"]
+__all__ = ["Choice", "Details", "remove_line", "sweep_pool", "thin_line"]
 
 Choice = Callable[[Sequence[Outline], "Details"], tuple[set[Place], set[Place]]]
 """Says of a thread's checkpoints, hidden ones among them, which are to be removed, and which hidden."""
@@ -61,7 +61,7 @@ def thin_line(connection: Connection, namespace: str, line: Line, choose: Choice
     for place in sorted(removed, key=_order):
         connection.execute(delete(CHECKPOINT).where(*_at(CHECKPOINT, namespace, line, place)))
         writes += connection.execute(delete(WRITE).where(*_at(WRITE, namespace, line, place))).rowcount
-    parts, freed = _sweep_pool(connection, namespace, line.pool) if removed else (0, 0)
+    parts, freed = sweep_pool(connection, namespace, line.pool) if removed else (0, 0)
     after = _bytes_of(connection, namespace, line)
     return Thinned(checkpoints=len(removed), hidden=len(fresh), writes=writes, parts=parts, bytes=before - after + freed)
 
@@ -72,10 +72,10 @@ def remove_line(connection: Connection, namespace: str, line: Line) -> None:
     if not users_of_pool(connection, namespace, line.pool):
         drop_pool(connection, namespace, line.pool)
     elif removed:
-        _sweep_pool(connection, namespace, line.pool)
+        sweep_pool(connection, namespace, line.pool)
 
 
-def _sweep_pool(connection: Connection, namespace: str, pool: int) -> tuple[int, int]:
+def sweep_pool(connection: Connection, namespace: str, pool: int) -> tuple[int, int]:
     """Remove the parts that nothing refers to any more, and give how many, and their bytes; the pool must be locked."""
     strands = {strand for line in users_of_pool(connection, namespace, pool) for strand in line.strands}
     return sweep_parts(connection, namespace, pool, _roots(connection, namespace, pool, strands))

@@ -29,6 +29,7 @@ __all__ = [
     "WRITE",
     "WRITES",
     "checkpoint_row",
+    "closed",
     "opened",
     "outline",
     "write_body",
@@ -91,6 +92,11 @@ def write_body(connection: Connection, namespace: str, pool: int, place: Place, 
 def opened(connection: Connection, namespace: str, pool: int, place: Place, column: str, data: bytes) -> bytes:
     """Give what a column of a checkpoint's row holds."""
     return _opened(connection, data, *_where(namespace, pool, place, column))
+
+
+def closed(connection: Connection, namespace: str, pool: int, place: Place, column: str, data: bytes, *of_write: str) -> bytes:
+    """Give what a column of a checkpoint's row, or of a write's (``write``, its task and index), is to hold."""
+    return _closed(connection, data, *_where(namespace, pool, place, column, *of_write))
 
 
 def outline(connection: Connection, namespace: str, pool: int, thread_id: str, row: Any) -> Outline:

@@ -16,7 +16,7 @@ from lossless.store.statements import insert_new
 from lossless.store.tables import BlobRow, CheckpointShareRow
 from lossless.store.vault import vault_of
 
-__all__ = ["load_messages", "share_messages", "shared_anywhere", "sweep_messages"]
+__all__ = ["absent_messages", "load_messages", "share_messages", "shared_anywhere", "sweep_messages", "unnamed_messages"]
 
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 _SHARE = CheckpointShareRow.__table__  # type: ignore[attr-defined]
@@ -31,10 +31,7 @@ def share_messages(
     Returns:
         False if one is neither named by the pool already, nor among the payloads; then nothing was done.
     """
-    new = set(digests)
-    for some in _groups(digests):
-        named = connection.execute(_NAMED, {"namespace": namespace, "pool": pool, "digests": some})
-        new.difference_update(bytes(row.digest) for row in named)
+    new = unnamed_messages(connection, namespace, pool, digests)
     if not new <= payloads.keys():
         return False
     ordered, vault = sorted(new), vault_of(connection)
@@ -64,6 +61,24 @@ def sweep_messages(connection: Connection, namespace: str, pool: int, live: Coll
         _DELETE.run(connection, *({"in_namespace": namespace, "in_pool": pool, "one": digest} for digest in dead))
 
 
+def absent_messages(connection: Connection, namespace: str, digests: Collection[bytes]) -> set[bytes]:
+    """Give those of some digests of which there is no blob."""
+    absent = set(digests)
+    for some in _groups(digests):
+        held = connection.execute(_HELD, {"namespace": namespace, "digests": some}).scalars()
+        absent.difference_update(bytes(digest) for digest in held)
+    return absent
+
+
+def unnamed_messages(connection: Connection, namespace: str, pool: int, digests: Collection[bytes]) -> set[bytes]:
+    """Give those of some digests that a pool does not say it shares."""
+    unnamed = set(digests)
+    for some in _groups(digests):
+        named = connection.execute(_NAMED, {"namespace": namespace, "pool": pool, "digests": some})
+        unnamed.difference_update(bytes(row.digest) for row in named)
+    return unnamed
+
+
 def shared_anywhere(connection: Connection, namespace: str) -> set[bytes]:
     """Give the digests of all messages that checkpoints of a namespace name."""
     return {bytes(digest) for digest in connection.execute(_EVERY, {"namespace": namespace}).scalars()}
@@ -79,6 +94,9 @@ _OF_POOL = (_SHARE.c.namespace == bindparam("namespace"), _SHARE.c.pool == bindp
 _ALL = select(_SHARE.c.digest).where(*_OF_POOL)
 _EVERY = select(_SHARE.c.digest).where(_SHARE.c.namespace == bindparam("namespace")).distinct()
 _NAMED = _ALL.where(_SHARE.c.digest.in_(bindparam("digests", expanding=True)))
+_HELD = select(_BLOB.c.digest).where(
+    _BLOB.c.namespace == bindparam("namespace"), _BLOB.c.digest.in_(bindparam("digests", expanding=True))
+)
 _LOAD = select(_BLOB.c.digest, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data).where(
     _BLOB.c.namespace == bindparam("namespace"), _BLOB.c.digest.in_(bindparam("digests", expanding=True))
 )

@@ -197,15 +197,25 @@ class CheckpointStore:
 
         self._database.write(job)
 
-    def copy_thread(self, source: str, target: str) -> None:
+    def copy_thread(self, source: str, target: str, first: Callable[[Connection], None] = lambda _connection: None) -> None:
         """Let a thread begin with all checkpoints and writes of another; then each is changed and removed without the other.
 
         It takes the same time, and the same few rows, however many there are.
 
+        Args:
+            source: the thread.
+            target: the copy.
+            first: called in the transaction, before anything is locked.
+
         Raises:
             ExistsError: the target has checkpoints.
         """
-        self._database.write(lambda connection: copy_line(connection, self._namespace, source, target))
+
+        def job(connection: Connection) -> None:
+            first(connection)
+            copy_line(connection, self._namespace, source, target)
+
+        self._database.write(job)
 
     def thin(self, thread_id: str, choose: Choice, *, dry_run: bool = False) -> Thinned:
         """Remove some checkpoints of a thread with their writes, hide others, and remove the parts nothing refers to any more.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from lossless.checkpoints.erasing import erase_from_checkpoints
 from lossless.dag.editing import Remake
 from lossless.dag.heads import no_thread
 from lossless.dag.lineage import find_key
@@ -23,6 +24,7 @@ from lossless.erasure.reopening import Reopening, summaries_over
 from lossless.messages import Format
 from lossless.store.erasures import Tombstone, removing, tombstones
 from lossless.store.keys import ThreadKey
+from lossless.store.namespaces import read_secret
 
 __all__ = ["Eraser", "who_am_i"]
 
@@ -84,6 +86,7 @@ class Eraser:
                 for other in showing:
                     reopening.swing_head(other)
             reopening.replace_views()
+            erase_from_checkpoints(connection, namespace, family, freed, read_secret(connection, namespace) or b"")
             remove_nodes(connection, namespace, reopening.left, spans)
             remove_blobs(connection, namespace, freed)
         if connection.dialect.name == "sqlite":

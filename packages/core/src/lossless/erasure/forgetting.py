@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, insert, null, select, update
 
 from lossless.erasure.family import Target, chunked
 from lossless.errors import LosslessError
-from lossless.messages import Format, encode, erased_payload, read_erased, searchable
+from lossless.messages import Format, encode, erased_payload, left_of, read_erased, searchable
 from lossless.messages.parts import Part
 from lossless.messages.payload import decode
 from lossless.store.analyzer import analyzed
@@ -55,10 +55,14 @@ def forget(
     *,
     reason: str,
     now: int,
-) -> set[bytes]:
-    """Put placeholders in the place of messages, but for those that are erased already; give the digests of what they held."""
+) -> dict[bytes, bytes]:
+    """Put placeholders in the place of messages, but for those that are erased already.
+
+    Returns:
+        By the digests of what they held, what is left of them: their placeholders, each with the message's id.
+    """
     secret = read_secret(connection, namespace) or b""
-    freed: set[bytes] = set()
+    freed: dict[bytes, bytes] = {}
     by_thread: dict[str, list[int]] = {}
     for target in sorted(targets):
         by_thread.setdefault(target.thread_id, []).append(target.seq)
@@ -67,16 +71,18 @@ def forget(
         for chunk in chunked(seqs):
             for row in _rows(connection, key, chunk):
                 data = _payload(connection, key, row)
-                _forget_one(connection, key, row, _parts(row, data, formats()), secret)
+                left = _forget_one(connection, key, row, _parts(row, data, formats()), secret)
                 # What is damaged can't be committed to again: then the chain breaks here, and verify says so.
                 committed = commitment(secret, row.salt, data or b"")
                 _bury(connection, key, row, committed, erasure.number, reason, now)
                 erasure.rows += 1
-                freed.add(bytes(row.digest))
+                freed[bytes(row.digest)] = left_of(row.id, left)
     return freed
 
 
-def _forget_one(connection: Connection, key: ThreadKey, row: Any, parts: tuple[Part, ...] | None, secret: bytes) -> None:
+def _forget_one(
+    connection: Connection, key: ThreadKey, row: Any, parts: tuple[Part, ...] | None, secret: bytes
+) -> dict[str, Any]:
     payload = erased_payload(row.role, parts or ())
     data = encode(payload)
     digest = blob_digest(secret, data)
@@ -85,6 +91,7 @@ def _forget_one(connection: Connection, key: ThreadKey, row: Any, parts: tuple[P
     if parts is not None:
         before, after = (analyzed(searchable(each)) for each in (parts, read_erased(payload)))
         index_of(connection).replace(connection, key, row.seq, before, after)
+    return payload
 
 
 def _bury(connection: Connection, key: ThreadKey, row: Any, committed: bytes, number: int, reason: str, now: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 
 from sqlalchemy import Connection, delete, select, text
 
+from lossless.checkpoints.sharing import shared_anywhere
 from lossless.erasure.family import chunked
 from lossless.erasure.reopening import Made
 from lossless.store.tables import BlobRow, MessageRow, NodeRow, SummaryChildRow, SummaryMessageRow, SummaryRow
@@ -84,7 +85,8 @@ def _held(connection: Connection, namespace: str, digests: set[bytes]) -> set[by
     statement = select(_MESSAGE.c.digest).where(_MESSAGE.c.namespace == namespace)
     if len(digests) <= _FEW:
         statement = statement.where(_MESSAGE.c.digest.in_(sorted(digests)))
-    return {found for row in connection.execute(statement).scalars() if (found := bytes(row)) in digests}
+    held = {found for row in connection.execute(statement).scalars() if (found := bytes(row)) in digests}
+    return held | (digests & shared_anywhere(connection, namespace))
 
 
 def _ids_still_there(connection: Connection, namespace: str, spans: dict[str, bytes]) -> set[str]:

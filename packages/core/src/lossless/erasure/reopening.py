@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select, update
 
+from lossless.checkpoints.pairs import replace_view, views_of_checkpoints
 from lossless.dag.editing import Remake, merged
 from lossless.dag.heads import read_head, swing
 from lossless.dag.opening import ref_to, runs
@@ -108,10 +109,14 @@ class Reopening:
                     self._homes[key.thread_id, id] = found
 
     def replace_views(self) -> None:
-        """Replace every view of the family that shows one of the summaries: of heads, of their logs and of snapshots."""
+        """Replace every view of the family that shows one of the summaries: of head logs, snapshots and checkpoints."""
         for key in self.family.values():
             self._replace_in(key, _LOG)
             self._replace_in(key, _SNAPSHOT)
+        namespace = next(iter(self.family.values())).namespace
+        for owner, address in list(views_of_checkpoints(self.connection, namespace)):
+            if owner in self.family:
+                self._replace_in_checkpoints(namespace, address)
 
     def swing_head(self, key: ThreadKey) -> None:
         """Give a thread's head its view without the summaries; the move is in its log, whether that changed it or not."""
@@ -147,6 +152,15 @@ class Reopening:
                 if table is _SNAPSHOT:
                     values["tokens"] = table.c.tokens + found.tokens(0) - view.tokens(0)
                 self.connection.execute(changed.values(**values))
+
+    def _replace_in_checkpoints(self, namespace: str, address: bytes) -> None:
+        view = self.views.load(self.connection, namespace, address)
+        for key in self.family.values():  # a branch may have made the summaries of a view that ends before it begins
+            found = self._without(key, view)
+            if found is not None:
+                self.left.append(address)
+                replace_view(self.connection, namespace, address, self.views.store(self.connection, namespace, found))
+                return
 
     def _without(self, key: ThreadKey, view: View) -> View | None:
         """Give a view without the summaries, or None if it shows none of them."""

@@ -13,6 +13,7 @@ from lossless.dag.heads import Head, read_head
 from lossless.dag.lineage import find_key
 from lossless.dag.view import ViewStore
 from lossless.errors import LosslessError
+from lossless.integrity.checkpoints import checkpoint_findings
 from lossless.integrity.messages import message_findings, open_calls_of
 from lossless.integrity.report import Finding, Report
 from lossless.integrity.rows import row_findings
@@ -57,6 +58,7 @@ def verify_namespace(
     for name in threads:
         findings += run.thread(namespace, name)
     findings += run.index_findings(whole=thread_id is None)
+    findings += checkpoint_findings(connection, namespace, thread_id)
     return Report(findings=tuple(findings), threads=len(threads), messages=run.messages)
 
 

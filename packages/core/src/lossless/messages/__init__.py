@@ -3,7 +3,7 @@
 from lossless.messages.anthropic import AnthropicFormat, looks_anthropic
 from lossless.messages.checks import problems
 from lossless.messages.cleaning import without_reasoning
-from lossless.messages.erased import ERASED_FORMAT, erased_payload, read_erased
+from lossless.messages.erased import ERASED_FORMAT, erased_payload, left_of, read_erased
 from lossless.messages.formats import Format, Rendered, Turn, is_request
 from lossless.messages.langchain import LangChainFormat
 from lossless.messages.llamaindex import LlamaIndexFormat
@@ -51,6 +51,7 @@ __all__ = [
     "find_profile",
     "is_request",
     "is_valid",
+    "left_of",
     "looks_anthropic",
     "marker",
     "problems",

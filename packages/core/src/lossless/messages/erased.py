@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lossless.messages.parts import Call, Opaque, Part, Reasoning, Result, Text
+from lossless.messages.payload import encode
 
-__all__ = ["ERASED_FORMAT", "erased_payload", "read_erased"]
+__all__ = ["ERASED_FORMAT", "erased_payload", "left_of", "read_erased"]
 
 ERASED_FORMAT = "erased/1"
 """The format of placeholders. Nothing can be given or shown in it."""
@@ -34,6 +35,11 @@ def erased_payload(role: str, parts: Iterable[Part]) -> dict[str, Any]:
             case _ if ["text"] not in kept:  # how many there were is nobody's business
                 kept.append(["text"])
     return {"role": role, "erased": kept or [["text"]]}
+
+
+def left_of(id: str, placeholder: Mapping[str, Any]) -> bytes:
+    """Give what is left of a message, for who has no row of it: its placeholder with its id."""
+    return encode({"id": id, **placeholder})
 
 
 def read_erased(payload: Any) -> tuple[Part, ...]:
