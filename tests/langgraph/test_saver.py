@@ -392,3 +392,17 @@ def test_a_process_that_is_killed_leaves_whole_checkpoints(url: str) -> None:
         assert [one.checkpoint["channel_values"]["n"] for one in found] == list(range(len(found)))[::-1]
         assert all(len(one.pending_writes or ()) == 2 for one in found[1:])
         assert values(saver, put(saver, {"n": -1}, found[0].config)) == {"n": -1}
+
+
+def test_a_long_list_is_known_by_its_runs_and_what_changes_in_place_within_one_is_stored(saver: LosslessSaver) -> None:
+    messages: list[Any] = [AIMessage(f"{n} " + "text " * 30, id=f"m{n}", additional_kwargs={"n": 1}) for n in range(100)]
+    where = put(saver, {"messages": messages, "other": messages})
+    before = values(saver, where)
+    for change in (True, 1.0, 2):
+        messages[40].additional_kwargs["n"] = change
+        where = put(saver, {"messages": messages, "other": messages}, where)
+        found = values(saver, where)
+        assert [repr(found[name][40].additional_kwargs["n"]) for name in ("messages", "other")] == [repr(change)] * 2
+        assert found["other"] == messages
+        assert [one.id for one in saver.engine.thread("t").messages()] == [one.id for one in messages]
+    assert before["messages"][40].additional_kwargs == {"n": 1}

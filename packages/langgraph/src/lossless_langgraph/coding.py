@@ -18,6 +18,7 @@ from lossless.checkpoints import (
     Gathered,
     Outline,
     Place,
+    Run,
     Stored,
     TreeReader,
     TreeWriter,
@@ -51,6 +52,7 @@ class Memory:
         self.pools: Recent[str, int] = Recent(4_096)
         self.parts: Recent[tuple[int, bytes], bool] = Recent(_REMEMBERED)
         self.items: Recent[tuple[int, bytes], bytes] = Recent(_REMEMBERED)
+        self.runs: Recent[tuple[int, bytes], Run] = Recent(_REMEMBERED // 32)
         self.erased: Recent[str, dict[str, bytes]] = Recent(4_096)
 
 
@@ -245,6 +247,7 @@ class Coding:
                 leaves=self.leaves,
                 address=self.address,
                 learn=lambda mark, item: memory.items.put((here, mark), item),
+                learn_run=lambda mark, run: memory.runs.put((here, mark), run),
                 keep=keeper.keep,
                 instead=instead,
             )
@@ -256,6 +259,8 @@ class Coding:
             known=lambda digest: memory.parts.get((here, digest)) is not None,
             recall=lambda mark: memory.items.get((here, mark)),
             learn=lambda mark, item: memory.items.put((here, mark), item),
+            recall_run=lambda mark: memory.runs.get((here, mark)),
+            learn_run=lambda mark, run: memory.runs.put((here, mark), run),
         )
 
     def _sound(self, parts: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:

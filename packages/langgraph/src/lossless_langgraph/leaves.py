@@ -6,12 +6,13 @@ by itself, so that its allowlist holds. With any other serializer every leaf is 
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import ormsgpack
+import xxhash
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
@@ -36,6 +37,11 @@ _EXACT = (
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
 """What is packed only as what it is: of all else there is no fingerprint."""
+
+_SEED = secrets.randbits(64)
+"""Of this process's fingerprints: nobody outside can make two contents that have the same one."""
+
+_NAMES: dict[type, str] = {}
 
 
 def leaves_for(serde: SerializerProtocol) -> SerializedLeaves:
@@ -151,18 +157,33 @@ class StockLeaves(SerializedLeaves):
 
     def fingerprint(self, value: Any) -> bytes | None:
         """Give the fingerprint of a message, made of all its fields: somebody may have changed it in place."""
-        if not _is_stock_message(value) or value.__pydantic_private__ is not None:
-            return None
-        cls = type(value)
-        held = [cls.__module__, cls.__qualname__, value.__dict__, value.__pydantic_extra__, sorted(value.__pydantic_fields_set__)]
+        return self.fingerprint_all((value,))
+
+    def fingerprint_all(self, values: Sequence[Any]) -> bytes | None:
+        """Give the fingerprint of several messages, made of all their fields."""
+        held: list[Any] = []
+        for value in values:
+            name = _stock_name(type(value))
+            if name is None or value.__pydantic_private__ is not None:
+                return None
+            held += (name, value.__dict__, value.__pydantic_extra__)
         try:
-            return hashlib.sha256(ormsgpack.packb(held, option=_EXACT)).digest()
+            packed = ormsgpack.packb(held, option=_EXACT)
         except TypeError:
             return None
+        return xxhash.xxh3_128_digest(packed, seed=_SEED)
 
 
 def _is_stock_message(value: Any) -> bool:
-    return isinstance(value, BaseMessage) and type(value).__module__.startswith("langchain_core.messages.")
+    return _stock_name(type(value)) is not None
+
+
+def _stock_name(cls: type) -> str | None:
+    """Name a class of LangChain's own messages; None for any other."""
+    found = _NAMES.get(cls)
+    if found is None and issubclass(cls, BaseMessage) and cls.__module__.startswith("langchain_core.messages."):
+        found = _NAMES[cls] = f"{cls.__module__}.{cls.__qualname__}"
+    return found
 
 
 def _framed(kind: str, data: bytes) -> bytes:

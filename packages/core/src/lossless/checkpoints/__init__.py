@@ -7,7 +7,7 @@ from lossless.checkpoints.items import erased_item, joined, message_key, pieces,
 from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Pair, Place, Stored, Thinned, Within, WriteDraft
 from lossless.checkpoints.removal import Details
 from lossless.checkpoints.store import CheckpointStore
-from lossless.checkpoints.trees import Leaves, TreeReader, TreeWriter, Twig
+from lossless.checkpoints.trees import Leaves, Run, TreeReader, TreeWriter, Twig
 
 __all__ = [
     "CheckpointDraft",
@@ -18,6 +18,7 @@ __all__ = [
     "Outline",
     "Pair",
     "Place",
+    "Run",
     "Stored",
     "Thinned",
     "TreeReader",

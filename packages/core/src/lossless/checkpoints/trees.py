@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from lossless.checkpoints.items import (
     ADDRESS,
@@ -32,7 +32,7 @@ from lossless.checkpoints.items import (
 )
 from lossless.errors import CorruptError
 
-__all__ = ["INLINE", "Leaves", "TreeReader", "TreeWriter", "Twig"]
+__all__ = ["INLINE", "Leaves", "Run", "TreeReader", "TreeWriter", "Twig"]
 
 INLINE = 64
 """Bytes of content that stand in an item itself: about what an address takes, with its row."""
@@ -73,6 +73,10 @@ class Leaves(ABC):
         """Give what two values have in common only if they are written the same, or None; it is cheaper than writing."""
         return None
 
+    def fingerprint_all(self, values: Sequence[Any]) -> bytes | None:  # noqa: ARG002
+        """Give what runs of values have in common only if each has the same fingerprint; None unless every one has one."""
+        return None
+
     def split(self, value: Any) -> tuple[str, Sequence[Any]] | None:  # noqa: ARG002
         """Take a composite apart: its name and its pieces; None for other values."""
         return None
@@ -80,6 +84,13 @@ class Leaves(ABC):
     def join(self, name: str, pieces: Sequence[Any]) -> Any:  # noqa: ARG002
         """Put a composite together again."""
         raise CorruptError(f"a composite {name!r} is not known", hint="upgrade Lossless")
+
+
+class Run(NamedTuple):
+    """A chunk of a vector as it was written: its item, and those of the messages of the store in it."""
+
+    item: bytes
+    kept: tuple[bytes, ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,6 +104,8 @@ class TreeWriter:
         known: whether a part is stored, as far as one remembers; such a part is not gathered again.
         recall: gives the item that was written for a fingerprint before.
         learn: remembers the item of a fingerprint.
+        recall_run: gives the chunk that was written for a fingerprint of all its values before.
+        learn_run: remembers a chunk.
         keep: gives the item of a captured value that is a message, and whether that is all there is to it; None for other values.
         instead: gives the item that stands for a value whatever it holds: of an erased message; None for other values.
         parts: gathered, by address: their content.
@@ -106,6 +119,8 @@ class TreeWriter:
     known: Callable[[bytes], bool] = lambda _digest: False
     recall: Callable[[bytes], bytes | None] = lambda _fingerprint: None
     learn: Callable[[bytes, bytes], None] = lambda _fingerprint, _item: None
+    recall_run: Callable[[bytes], Run | None] = lambda _fingerprint: None
+    learn_run: Callable[[bytes, Run], None] = lambda _fingerprint, _run: None
     keep: Callable[[Any], tuple[bytes, bool] | None] = lambda _value: None
     instead: Callable[[Any], bytes | None] | None = None
     parts: dict[bytes, bytes] = field(default_factory=dict)
@@ -179,11 +194,34 @@ class TreeWriter:
         return Twig(content=item, identity=item)
 
     def _vector(self, kind: bytes, values: Sequence[Any], write: Callable[[Any], Twig]) -> Twig:
-        level, depth = self._each(enumerate(values), write), 0
+        if len(values) <= _FANOUT:
+            level, depth = self._each(enumerate(values), write), 0
+        else:
+            starts = range(0, len(values), _FANOUT)
+            level, depth = [self._chunk(values[start : start + _FANOUT], start, write) for start in starts], 1
         while len(level) > _FANOUT:
             chunks = (level[start : start + _FANOUT] for start in range(0, len(level), _FANOUT))
             level, depth = [self._sealed(_joined(CHUNK, chunk)) for chunk in chunks], depth + 1
         return _joined(kind + bytes((depth,)), level)
+
+    def _chunk(self, values: Sequence[Any], start: int, write: Callable[[Any], Twig]) -> Twig:
+        """Write some values of a vector as one chunk; what was written before is known by all of them at once."""
+        captured, before = write == self._captured, len(self.kept)
+        whole = len(values) == _FANOUT and self.instead is None
+        fingerprint = self.leaves.fingerprint_all(values) if whole else None
+        mark = None if fingerprint is None else (b"c" if captured else b"p") + fingerprint
+        run = None if mark is None else self.recall_run(mark)
+        if run is not None:
+            if captured:
+                self.kept += run.kept
+                self.elements += values
+            return Twig(content=run.item, identity=run.item)
+        written = self._each(enumerate(values, start), write)
+        chunk = self._sealed(_joined(CHUNK, written))
+        kept = tuple(self.kept[before:]) if captured else ()
+        if mark is not None and chunk.content[:1] == ADDRESS and (len(kept) == len(values) or not captured):
+            self.learn_run(mark, Run(chunk.content, kept))
+        return chunk
 
     def _dict(self, value: dict[Any, Any]) -> Twig:
         items = self._each(value.items(), self._item)
