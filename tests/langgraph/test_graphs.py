@@ -10,13 +10,19 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, Send, StateUpdate, interrupt
 
 from lossless_langgraph import LosslessSaver
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+@pytest.fixture
+def saver(tenant_saver: LosslessSaver) -> LosslessSaver:
+    return tenant_saver
 
 
 def shape(state: Any) -> Any:
@@ -67,7 +73,7 @@ def test_a_chat_of_many_turns(saver: LosslessSaver, durability: Any) -> None:
     def run(checkpointer: Any) -> Any:
         app = chat(checkpointer)
         outputs = [
-            app.invoke({"messages": [HumanMessage(f"turn {n}", id=f"h{n}")]}, CONFIG, durability=durability) for n in range(30)
+            app.invoke({"messages": [HumanMessage(f"turn {n}", id=f"h{n}")]}, CONFIG, durability=durability) for n in range(8)
         ]
         return outputs[-1], history(app)
 
@@ -212,5 +218,60 @@ def test_a_message_that_is_changed_in_place_is_stored_as_it_is_then(saver: Lossl
         app = graph.compile(checkpointer=checkpointer)
         app.invoke({"messages": [kept]}, CONFIG)
         return app.get_state(CONFIG).values
+
+    same_on_both(saver, run)
+
+
+def test_what_is_streamed_is_the_same_in_every_mode(saver: LosslessSaver) -> None:
+    modes: Any = ["values", "updates", "messages", "custom", "tasks", "checkpoints"]
+
+    def comparable(mode: str, chunk: Any) -> Any:
+        if mode == "messages":
+            return chunk[0], chunk[1]["langgraph_node"], chunk[1]["langgraph_step"]
+        if mode == "checkpoints":
+            return chunk["values"], chunk["metadata"], chunk["next"]
+        return {key: value for key, value in chunk.items() if key != "id"} if mode == "tasks" else chunk
+
+    def run(checkpointer: Any) -> Any:
+        inner = StateGraph(MessagesState)
+        inner.add_node("say", lambda state: (get_stream_writer()("working"), {"messages": [AIMessage("inner", id="i")]})[1])
+        inner.add_edge(START, "say")
+        outer = StateGraph(MessagesState)
+        outer.add_node("inner", inner.compile())
+        outer.add_node("end", lambda state: {"messages": [AIMessage("outer", id="o")]})
+        outer.add_edge(START, "inner")
+        outer.add_edge("inner", "end")
+        app = outer.compile(checkpointer=checkpointer)
+        given = {"messages": [HumanMessage("go", id="h")]}
+        found = app.stream(given, CONFIG, stream_mode=modes, subgraphs=True)
+        streamed = [(tuple(step.partition(":")[0] for step in ns), mode, comparable(mode, chunk)) for ns, mode, chunk in found]
+        return [one for one in streamed if one[1] != "checkpoints" or not one[0]], history(app)
+
+    same_on_both(saver, run)
+
+
+def test_stops_jumps_updates_as_a_node_and_graphs_without_a_checkpointer(saver: LosslessSaver) -> None:
+    class State(TypedDict):
+        log: Annotated[list[str], operator.add]
+
+    def run(checkpointer: Any) -> Any:
+        inner = StateGraph(State)
+        inner.add_node("leave", lambda state: Command(graph=Command.PARENT, goto="last", update={"log": ["left"]}))
+        inner.add_edge(START, "leave")
+        outer = StateGraph(State)
+        outer.add_node("first", lambda state: Command(goto=[Send("part", {"log": [f"{n}"]}) for n in range(3)]))
+        outer.add_node("part", lambda state: {"log": [f"part {state['log'][0]}", interrupt(f"sure of {state['log'][0]}?")]})
+        outer.add_node("inner", inner.compile(checkpointer=False))
+        outer.add_node("last", lambda state: {"log": [f"last of {len(state['log'])}"]})
+        outer.add_edge(START, "first")
+        outer.add_edge("part", "inner")
+        app = outer.compile(checkpointer=checkpointer, interrupt_before=["inner"], interrupt_after=["first"])
+        found = [app.invoke({"log": ["begin"]}, CONFIG), app.invoke(None, CONFIG)["log"]]
+        asked = {one.value: one.id for one in app.get_state(CONFIG).interrupts}
+        found += [len(asked), app.invoke(Command(resume={id: value for value, id in asked.items()}), CONFIG)]
+        app.update_state(CONFIG, {"log": ["by hand"]}, as_node="part")
+        found += [shape(app.get_state(CONFIG)), app.invoke(None, CONFIG), history(app)]
+        app.bulk_update_state(CONFIG, [[StateUpdate({"log": ["one"]}, "last")], [StateUpdate({"log": ["two"]}, "last")]])
+        return [*found, history(app)]
 
     same_on_both(saver, run)
