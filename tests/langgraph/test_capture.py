@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
+from langchain.agents import create_agent
+from langchain.tools import tool
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, MessagesState, StateGraph
@@ -12,6 +17,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from sqlalchemy import text
 
 from lossless import Engine
+from lossless_langchain import LosslessMiddleware
 from lossless_langchain.codec import decode_stored
 from lossless_langgraph import LosslessSaver
 
@@ -348,3 +354,41 @@ def test_garbage_is_not_what_checkpoints_refer_to(saver: LosslessSaver) -> None:
     saver.delete_thread("t")
     engine.collect_garbage()
     assert (blobs(saver), engine.threads().items, engine.verify().ok) == (0, [], True)
+
+
+def test_the_middleware_and_the_saver_store_each_message_once(saver: LosslessSaver) -> None:
+    @tool
+    def look(q: str) -> str:
+        """Look something up."""
+        return f"found {q}"
+
+    class Model(GenericFakeChatModel):
+        def bind_tools(self, *_tools: Any, **_options: Any) -> Any:
+            return self
+
+    def answers() -> Iterator[AIMessage]:
+        for n in count():
+            calls = [{"name": "look", "args": {"q": f"{n}{one}"}, "id": f"c{n}{one}"} for one in "abc"]
+            yield AIMessage("", tool_calls=calls)
+            yield AIMessage(f"answer {n}")
+
+    engine = saver.engine
+    middleware = LosslessMiddleware(engine, window=100_000, tools=False)
+    app = create_agent(Model(messages=answers()), [look], middleware=[middleware], checkpointer=saver)
+
+    def shows_the_state(stored: int) -> None:
+        ids = sorted(str(message.id) for message in app.get_state(CONFIG).values["messages"])
+        assert sorted(message.id for message in engine.thread("t").messages()) == ids
+        assert rows(engine) == stored
+        assert engine.verify().ok
+
+    for n, durability in enumerate(("sync", "async", "exit"), 1):
+        app.invoke({"messages": [HumanMessage(f"turn {durability}")]}, CONFIG, durability=durability)  # type: ignore[arg-type]
+        shows_the_state(6 * n)
+    past = next(state for state in app.get_state_history(CONFIG) if len(state.values["messages"]) == 6 and not state.next)
+    app.invoke({"messages": [HumanMessage("another way")]}, past.config)
+    shows_the_state(24)
+    first = app.get_state(CONFIG).values["messages"][0]
+    app.update_state(CONFIG, {"messages": [RemoveMessage(id=first.id)]})
+    app.invoke({"messages": [HumanMessage("and on")]}, CONFIG)
+    shows_the_state(30)

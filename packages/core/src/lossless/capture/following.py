@@ -8,7 +8,7 @@ the state held before and holds no longer is hidden. What came into the thread a
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Followed", "Row", "followed", "standing"]
@@ -16,12 +16,18 @@ __all__ = ["Followed", "Row", "followed", "standing"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A message of a thread: what tells it from others is ``key``; ``shown``: whether the view shows or represents it."""
+    """A message of a thread: what tells it from others is ``key``.
+
+    Attributes:
+        shown: whether the view shows or represents it.
+        result: whether it is a tool's result. Those of one run have no order of their own: each is stored when its tool is done.
+    """
 
     seq: int
     id: str
     key: bytes
     shown: bool
+    result: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +69,13 @@ def followed(
     revised: set[int] = set()
     finder = _Finder(rows)
     for track, keys in enumerate(now):
-        at = 0
+        at, used = 0, set[int]()
         for index, key in enumerate(keys):
+            beside = finder.beside(key, at, used)
+            if beside is not None:
+                used.add(beside)
+                stands.add(rows[beside].seq)
+                continue
             found = finder.equal(key, at)
             if found is None:
                 stored.append((track, index))
@@ -75,6 +86,7 @@ def followed(
                 revised.add(rows[found].seq)
             else:
                 stands.add(rows[found].seq)
+            used.add(found)
             at = found + 1
     shown = {row.seq for row in rows if row.shown}
     return Followed(
@@ -89,11 +101,14 @@ def standing(rows: Sequence[Row], keys: Sequence[bytes]) -> list[int | None]:
     """Say which shown rows stand for a list of messages, in order; None for those that none stands for."""
     finder = _Finder([row for row in rows if row.shown])
     found: list[int | None] = []
-    at = 0
+    at, used = 0, set[int]()
     for key in keys:
-        place = finder.equal(key, at)
+        beside = finder.beside(key, at, used)
+        place = finder.equal(key, at) if beside is None else beside
         found.append(None if place is None else finder.rows[place].seq)
-        at = at if place is None else place + 1
+        if place is not None:
+            used.add(place)
+        at = at if place is None or beside is not None else place + 1
     return found
 
 
@@ -114,6 +129,17 @@ class _Finder:
         places = self._by_key.get(key, ())
         later = places[bisect_left(places, at) :] if places else ()
         return next((place for place in later if self.rows[place].shown), later[0] if later else None)
+
+    def beside(self, key: bytes, at: int, used: Collection[int]) -> int | None:
+        """Give the row of a key, not used yet, among the results that stand right before a place."""
+        if at > len(self.rows):
+            return None
+        for place in range(at - 1, -1, -1):
+            if not self.rows[place].result:
+                return None
+            if self.rows[place].key == key and self.rows[place].shown and place not in used:
+                return place
+        return None
 
     def revised(self, id: str | None, at: int) -> int | None:
         """Give the shown row of an id."""

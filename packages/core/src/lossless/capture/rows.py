@@ -33,7 +33,13 @@ def rows_from(connection: Connection, key: ThreadKey, first: int, hidden: Sequen
     gone = {seq for each in hidden for seq in each}
     left = _left(connection, key.namespace, {row.id: row.digest for row in found if row.salt is None})
     return [
-        Row(row.seq, row.id, bytes(row.digest) if row.salt is not None else erased_item(left[row.id]), row.seq not in gone)
+        Row(
+            row.seq,
+            row.id,
+            bytes(row.digest) if row.salt is not None else erased_item(left[row.id]),
+            row.seq not in gone,
+            row.role == "tool",
+        )
         for row in found
     ]
 
@@ -66,7 +72,7 @@ _WITHIN = (
     _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
 )
 _ROWS = Prepared(
-    select(_MESSAGE.c.seq, _MESSAGE.c.id, _MESSAGE.c.place, _MESSAGE.c.digest, _MESSAGE.c.salt)
+    select(_MESSAGE.c.seq, _MESSAGE.c.id, _MESSAGE.c.place, _MESSAGE.c.role, _MESSAGE.c.digest, _MESSAGE.c.salt)
     .where(*_WITHIN)
     .order_by(_MESSAGE.c.seq)
 )
