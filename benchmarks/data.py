@@ -12,7 +12,7 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-__all__ = ["conversation", "stream"]
+__all__ = ["conversation", "stream", "turns"]
 
 _SUBJECTS = (
     "the invoice importer", "the login page", "our nightly export", "the search service", "the payment queue", "that migration",
@@ -49,6 +49,18 @@ _LEVELS = ("INFO", "WARN", "ERROR", "DEBUG")
 def conversation(count: int, seed: int = 0) -> list[dict[str, Any]]:
     """Give the first ``count`` messages of a conversation, as OpenAI-style dicts; it may end inside a unit."""
     return list(islice(stream(seed), count))
+
+
+def turns(count: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Give the first ``count`` turns of a conversation: each from what a person asks to the answer, 5.5 messages on average."""
+    given: list[dict[str, Any]] = []
+    asked = 0
+    for message in stream(seed):
+        asked += message["role"] == "user"
+        if asked > count:
+            return given
+        given.append(message)
+    raise AssertionError("a stream has no end")
 
 
 def stream(seed: int = 0) -> Iterator[dict[str, Any]]:

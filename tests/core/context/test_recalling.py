@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from lossless import ActiveContext, Engine, Message, Thread, hookimpl
-from lossless.context.corrections import detect_correction
 from lossless.messages import find_profile, problems
 from lossless_invariants import Ledger, check_context, rendered_text, view_bytes
 
@@ -127,36 +126,3 @@ def test_reasoning_beside_a_recall_is_dropped_when_the_recall_goes(engine: Engin
     assert "with the sources" in str(thread.context(format="anthropic").messages)
     thread.append({"role": "user", "content": "Go on."})
     assert "with the sources" not in str(thread.context(format="anthropic").messages)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "No, it was 42.",
-        "That's not right.",
-        "Actually, the flight leaves at 9:40, not 8:40.",
-        "I said Tuesday!",
-        "You got the total wrong.",
-        "The price is wrong.",
-        "Das stimmt nicht, es waren 12 Stück.",
-        "不对,是三月。",
-        "Please check again.",
-    ],
-)
-def test_corrections_are_told_by_their_words(text: str) -> None:
-    assert detect_correction(text) is not None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Book the flight at 9:40.",
-        "Thank you, that is all.",
-        "What is the weather in Oslo?",
-        "Note the budget of 300 EUR.",
-        "",
-        "👍",
-    ],
-)
-def test_other_requests_are_no_corrections(text: str) -> None:
-    assert detect_correction(text) is None

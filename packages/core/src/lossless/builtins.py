@@ -33,9 +33,9 @@ class Builtins:
         return known_models()
 
     @hookimpl(trylast=True)
-    def lossless_correction(self, message: Message) -> bool:
+    def lossless_correction(self, message: Message) -> bool | None:
         """Tell a correction by its words: ``no, it was 42``, ``that is wrong``, ``42, not 40``."""
-        return detect_correction(message.text) is not None
+        return True if detect_correction(message.text) is not None else None
 
     @hookimpl(trylast=True)
     def lossless_token_counter(self, model: str | None) -> TokenCounter:

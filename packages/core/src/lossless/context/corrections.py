@@ -6,11 +6,12 @@ the words of the correction; of equals, what was said first, by a person or a to
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from lossless.context.cues import has_cue, may_have_cue
+from lossless.context.restating import labelled, restated, worth_comparing
 from lossless.messages.model import Message
 from lossless.policies.atoms import find_atoms
 from lossless.policies.corrections import correction_in
@@ -20,7 +21,7 @@ from lossless.store.keys import Reach, ThreadKey
 from lossless.store.read import MessageReader
 from lossless.store.search import search
 
-__all__ = ["Corrected", "detect_correction", "find_meant", "may_correct", "spoken_of"]
+__all__ = ["Corrected", "detect_correction", "find_meant", "find_restated", "may_correct", "spoken_of"]
 
 _LONGEST = 4_000
 """Characters of a message that are looked at."""
@@ -29,27 +30,6 @@ _KEPT = 3
 _VALUE, _WORD = 4, 1
 """What a shared value and a shared word weigh."""
 
-_CUES = re.compile(
-    r"""\b(?:correction|corrected|erratum|i\ meant|i\ misspoke|my\ mistake|scratch\ that|oops|typo
-    | i\ (?:said|told\ you|asked\ for|wrote|never\ said|never\ asked|did(?:n['’]t|\ not)\ (?:say|ask|mean))
-    | (?:that|this|it|which|what)(?:['’]s|\ is|\ was)?\ (?:not\ (?:right|correct|true|what)|n['’]t\ (?:right|correct)|wrong)
-    | (?:is|was|were|are)(?:n['’]t|\ not)\ (?:right|correct|what)
-    | (?:is|was|were|are)\ (?:wrong|incorrect|mistaken|a\ mistake)
-    | should\ (?:have\ been|read) | should\ be\ \W?\d\S* | you(?:['’]re|\ are)\ wrong | you\ (?:got|have)\ .{1,40}\ wrong
-    | (?:check|look|count|add\ it\ up)\ again | re-?check
-    | stimmt\ nicht | nicht\ richtig | ist\ falsch | sondern | korrektur | ich\ meinte | ich\ sagte | ich\ habe\ gesagt
-    | c['’]est\ faux | ce\ n['’]est\ pas | j['’]ai\ dit | je\ voulais\ dire
-    | es\ incorrecto | est[aá]\ mal | no\ es\ correcto | quise\ decir | dije
-    )\b
-    | ^\W*(?:no|nope|nein|non|wrong|incorrect|falsch|actually|wait|sorry)\b\s*[,.!—–:-]
-    | 不对 | 错了 | 不是.{1,20}而是 | 更正 | 違います | 間違 | 아니""",
-    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
-)
-_HINTS = re.compile(
-    r"\b(?:correct\w*|erratum|meant|misspoke|mistake\w*|scratch|oops|typo|said|told|asked|wrote|never|right|true|wrong|should|again"
-    r"|re-?check|instead|rather|not|no|nope|actually|wait|sorry|incorrect|nein|non|falsch|stimmt|richtig|sondern|korrektur|meinte"
-    r"|sagte|gesagt|faux|dit|dire|incorrecto|mal|correcto|decir|dije|t)\b|[不错更違間아]"
-)
 _OF_CORRECTING = frozenset(
     content_words(
         "correction corrected meant mean misspoke mistake scratch oops typo wrong incorrect right correct true again check"
@@ -65,15 +45,16 @@ class Corrected:
     words: tuple[str, ...]
 
 
-def may_correct(terms: str) -> bool:
-    """Tell from a message's search terms whether it is worth a closer look; costs microseconds."""
-    return _HINTS.search(terms, 0, _LONGEST) is not None
+def may_correct(text: str) -> bool:
+    """Tell whether a text is worth a closer look; costs microseconds. Pure."""
+    said = text[:_LONGEST]
+    return may_have_cue(said) or bool(worth_comparing(said))
 
 
 def detect_correction(text: str) -> Corrected | None:
     """Tell whether a person corrects something in a text, and what it speaks of; None if not. Pure."""
     said = text[:_LONGEST]
-    if _CUES.search(said) is not None:
+    if has_cue(said):
         return spoken_of(said)
     named = any(found is not None and found.old for fact in facts(said, "user") for found in [correction_in(fact)])
     return spoken_of(said) if named else None
@@ -101,6 +82,18 @@ def find_meant(connection: Connection, reader: MessageReader, key: ThreadKey, co
         if not message.injected and (weight := _weight(message, corrected)) >= least
     ]
     return [seq for _weight, _assistant, seq in sorted(scored)[:_KEPT]]
+
+
+def find_restated(connection: Connection, reader: MessageReader, key: ThreadKey, text: str, before: int) -> list[int]:
+    """Find the messages before a seq that gave the labels of a text other values; empty where they had several, or the same."""
+    now = worth_comparing(text)
+    if not now:
+        return []
+    query = " OR ".join('"' + label.replace('"', " ") + '"' for label in now)
+    hits = search(connection, reader, Reach.of(key), query, mode="words", limit=_CANDIDATES).items
+    seqs = sorted({hit.seq for hit in hits if hit.seq < before})
+    told = [message for message in reader.by_seq(connection, key, seqs) if message.role != "assistant" and not message.injected]
+    return restated(now, [(message.seq, labelled(message.text[:_LONGEST])) for message in told])[:_KEPT]
 
 
 def _weight(message: Message, corrected: Corrected) -> int:

@@ -166,10 +166,10 @@ class Plugins:
         """Whether plugins beside the built-in one tell what is a correction."""
         return len(self._manager.hook.lossless_correction.get_hookimpls()) > 1
 
-    def correction(self, message: Message, thread_id: str) -> bool | str:
-        """Ask plugins whether a message corrects something, and what."""
+    def correction(self, message: Message, thread_id: str) -> bool | str | None:
+        """Ask plugins whether a message corrects something, and what; None where none of them can tell."""
         found: bool | str | None = self._manager.hook.lossless_correction(message=message, thread_id=thread_id)
-        return found or False
+        return found
 
     def event(self, name: str, **facts: Any) -> None:
         """Log an event and tell plugins of it."""
