@@ -11,6 +11,7 @@ import pytest
 
 from lossless import Engine, SummarizeRequest, Thread, hookimpl
 from lossless.compaction.loops import Loop, hold_reason
+from lossless.compaction.plan import Block
 from lossless_scripts import Counting, honest
 
 LONG = "The pipeline wrote 4,711 rows to /srv/out/a.csv and then stopped with code E17. " * 6
@@ -77,6 +78,31 @@ def test_no_swap_lands_while_a_call_waits_for_its_result(reasoning: str) -> None
         assert "promoted" in events.names
         assert views(thread) == before + 1
         assert thread.context().tokens < engine.require_budget().limits(engine.margin).soft
+
+
+def test_a_swap_that_waited_never_hides_what_has_become_the_newest_request() -> None:
+    events = Events()
+    with Engine("sqlite://", window=8_000, plugins=[events], load_plugins=False) as engine:
+        thread = engine.thread("t")
+        until_soft(engine, thread)
+        for turn in range(3):
+            thread.append({"role": "assistant", "content": f"Still at it, {turn}: {LONG}"}, compact=False)
+        thread.append({"role": "user", "content": "Go on."}, compact=False)
+        thread.append(call("c1", "Because of the rows."), format="anthropic")
+        assert thread.wait(30)
+        assert "promoted" not in events.names, "it waits for the loop"
+        (prepared,) = engine.compactor._waiting.values()
+        covered = {name for splice in prepared.splices for name in Block(splice.sources).names}
+        requests = [message for message in thread.messages() if message.role == "user"]
+        last = max(message.seq for message in requests if message.seq in covered)
+        thread.delete([message.id for message in requests if message.seq > last])
+        for text in ("One.", "Two."):
+            thread.append({"role": "assistant", "content": text})
+            assert thread.wait(30)
+        shown = [item.id for item in thread.context().items if item.kind == "message"]
+        assert f"m_{last}" in shown, "the newest request that is left stands as itself"
+        assert "dropped" in events.names
+        assert engine.verify().ok
 
 
 def test_above_hard_an_open_loop_gives_way_and_all_its_reasoning_is_dropped_together() -> None:

@@ -29,6 +29,7 @@ from lossless.compaction.writing import Sources, SummaryWriter
 from lossless.context.budget import Limits
 from lossless.context.entries import SummaryCache
 from lossless.dag.heads import Head, keep_collectors_out, lock_head, moves, read_head, swing
+from lossless.dag.placing import show_newest_request
 from lossless.dag.segments import SummaryRef
 from lossless.dag.splice import Source
 from lossless.dag.summaries import Summary
@@ -290,7 +291,8 @@ class Compactor:
         if held:
             return held
         view: View | None = prepared.view
-        if head.generation != prepared.head.generation:
+        moved = head.generation != prepared.head.generation
+        if moved:
             if not (over_hard or effort.by_hand) and moves(connection, key, limit=1)[0].why == "undo compaction":
                 return None  # what a person took back is not done again before it must be
             view = current
@@ -301,6 +303,8 @@ class Compactor:
             prepared.view = view
         now = times.now()
         prepared.store(connection, key)
+        if moved and show_newest_request(connection, key, prepared.view, head.next_seq) != prepared.view:
+            return None  # since newer ones were deleted, the newest request would be under a summary
         swing(
             connection,
             key,
