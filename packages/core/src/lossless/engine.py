@@ -130,8 +130,7 @@ class Engine(Removals, Upkeep):
         self.secrets = Secrets(self.database)
         self._admit()
         self.reader = MessageReader(lambda: self.plugins.formats, self.secrets)
-        self._summaries = SummaryCache()
-        self.builder = ContextBuilder(self.reader, self._summaries, self.counter, lambda: self.plugins.formats)
+        self.builder = ContextBuilder(self.reader, SummaryCache(), self.counter, lambda: self.plugins.formats)
         self.drafter = self._drafter()
         self.guard = Guard(self.database, self.namespace, rules=breaker, limit=spend_limit, tell=self.plugins.event)
         self._caller = SummarizerCaller()
@@ -145,7 +144,7 @@ class Engine(Removals, Upkeep):
             self._names,
         )
         writer.window = self.budget.window if self.budget is not None else writer.window
-        self.compactor = Compactor(self.database, self.views, self.reader, self._summaries, writer, self.plugins)
+        self.compactor = Compactor(self.database, self.views, self.reader, writer, self.plugins)
         self.calibration = Calibration(self.database, self.namespace, model, margin, exact=margin < _INEXACT)
         self.worker = Worker()
         self._thread_formats: Recent[ThreadKey, str] = Recent(_THREADS_KEPT)

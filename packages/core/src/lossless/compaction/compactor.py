@@ -27,7 +27,6 @@ from lossless.compaction.preparing import Means, Preparation, Preparer, Refused
 from lossless.compaction.turns import Turns
 from lossless.compaction.writing import Sources, SummaryWriter
 from lossless.context.budget import Limits
-from lossless.context.entries import SummaryCache
 from lossless.dag.heads import Head, keep_collectors_out, lock_head, moves, read_head, swing
 from lossless.dag.placing import show_newest_request
 from lossless.dag.segments import SummaryRef
@@ -77,7 +76,6 @@ class Compactor:
         database: Database,
         views: ViewStore,
         reader: MessageReader,
-        summaries: SummaryCache,
         writer: SummaryWriter,
         plugins: Plugins,
     ) -> None:
@@ -88,7 +86,6 @@ class Compactor:
         self._means = Means(
             database=database,
             reader=reader,
-            summaries=summaries,
             writer=writer,
             plugins=plugins,
             refused=Refused(),

@@ -15,7 +15,6 @@ from lossless.compaction.plan import Block, Element, Run, decide
 from lossless.compaction.survey import Protected, protect, survey
 from lossless.compaction.writing import Sources, SummaryWriter
 from lossless.context.budget import Limits
-from lossless.context.entries import SummaryCache
 from lossless.dag.heads import Head, keep_collectors_out, lock_head
 from lossless.dag.opening import ref_to
 from lossless.dag.segments import SummaryRef
@@ -113,7 +112,6 @@ class Means:
 
     database: Database
     reader: MessageReader
-    summaries: SummaryCache
     writer: SummaryWriter
     plugins: Plugins
     refused: Refused

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
@@ -24,21 +24,27 @@ Place = tuple[int, int]
 
 PINNED_ROLES = ("system", "developer")
 _BATCH = 256
+_OVERHEAD = 1_500
+"""Bytes that a summary takes in memory beside its texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A summary ready to be shown."""
+    """A summary ready to be shown; its source items, the most of it, are left out: nobody who shows it asks for them."""
 
     summary: Summary
     text: str
 
 
 class SummaryCache:
-    """Loads summaries and renders them, the recently used ones from memory, in the epoch that they were read in."""
+    """Loads summaries and renders them, the recently used ones from memory, in the epoch that they were read in.
 
-    def __init__(self, keep: int = 2048) -> None:
-        self._keep = keep
+    ``keep_bytes``: how much memory their texts may take, two bytes for a character.
+    """
+
+    def __init__(self, keep_bytes: int = 32 * 1024 * 1024) -> None:
+        self._keep_bytes = keep_bytes
+        self._bytes = 0
         self._lock = threading.Lock()
         self._recent: OrderedDict[tuple[int, ThreadKey, str], Shown] = OrderedDict()
 
@@ -55,17 +61,32 @@ class SummaryCache:
         missing = [id for id in ids if id not in found]
         if missing:
             loaded = load_summaries(connection, key, missing)
-            found |= {id: Shown(summary, render_summary(summary)) for id, summary in loaded.items()}
+            found |= {id: Shown(_bare(summary), render_summary(summary)) for id, summary in loaded.items()}
             with self._lock:
-                self._recent.update({(epoch, key, id): found[id] for id in missing})
-                while len(self._recent) > self._keep:
-                    self._recent.popitem(last=False)
+                self._keep({(epoch, key, id): found[id] for id in missing})
         return found
+
+    def _keep(self, made: Mapping[tuple[int, ThreadKey, str], Shown]) -> None:
+        for place, shown in made.items():
+            before = self._recent.pop(place, None)
+            self._recent[place] = shown
+            self._bytes += _size(shown) - (_size(before) if before is not None else 0)
+        while self._bytes > self._keep_bytes and len(self._recent) > 1:
+            self._bytes -= _size(self._recent.popitem(last=False)[1])
 
     def forget(self) -> None:
         """Drop what is kept in memory."""
         with self._lock:
             self._recent.clear()
+            self._bytes = 0
+
+
+def _bare(summary: Summary) -> Summary:
+    return replace(summary, items=(), decisions=(), usage={})
+
+
+def _size(shown: Shown) -> int:
+    return _OVERHEAD + 2 * (len(shown.text) + len(shown.summary.text))
 
 
 def raw_ranges(view: View, next_seq: int) -> Iterator[tuple[int, int, int]]:
