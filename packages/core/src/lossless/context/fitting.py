@@ -107,5 +107,5 @@ def _squeezed(
     stubs = squeeze(messages, room - sum(piece.item.tokens for piece in kept.values()), scene.counter)
     for place, message in zip(forced, messages, strict=True):
         stub = stubs.get(message.seq)
-        kept[place] = scene.piece(message) if stub is None else stub_piece(message, stub)
+        kept[place] = scene.shown_as_said([message])[0] if stub is None else stub_piece(message, stub)
     return kept, [(message.tokens, message.id) for message in messages]

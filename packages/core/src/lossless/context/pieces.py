@@ -16,7 +16,7 @@ from lossless.context.rendering import omission_text
 from lossless.context.squeezing import Stub
 from lossless.dag.segments import SummaryRef
 from lossless.dag.view import View
-from lossless.messages import Message, Text, Turn, shape_of
+from lossless.messages import Message, Text, Turn, readable, shape_of
 from lossless.store.erasures import epoch_of
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader, facts_of
@@ -67,19 +67,20 @@ class Scene:
         known = self.pieces.get(self._epoch, self.key, self.format, range(first, last + 1))
         missing = [seq for seq in range(first, last + 1) if seq not in known]
         if missing:
-            for message in self.reader.between(self.connection, self.key, missing[0], missing[-1]):
-                known[message.seq] = self.piece(message)
+            messages = self.reader.between(self.connection, self.key, missing[0], missing[-1])
+            known.update(zip([message.seq for message in messages], self.shown_as_said(messages), strict=True))
         return [known[seq] for seq in range(first, last + 1) if seq in known]
 
-    def piece(self, message: Message) -> Piece:
-        """Show a message as itself."""
-        return self.pieces.add(self._epoch, self.key, self.format, message)
+    def shown_as_said(self, messages: Sequence[Message]) -> list[Piece]:
+        """Show messages as themselves."""
+        return self.pieces.add(self._epoch, self.key, self.format, messages)
 
     def pieces_at(self, places: Sequence[Place]) -> list[Piece]:
         """Show single messages as themselves."""
         known = self.pieces.get(self._epoch, self.key, self.format, [seq for _number, seq in places])
         missing = [place for place in places if place[1] not in known]
-        known.update((message.seq, self.piece(message)) for message in self.messages_at(missing))
+        messages = self.messages_at(missing)
+        known.update(zip([message.seq for message in messages], self.shown_as_said(messages), strict=True))
         return [known[seq] for _number, seq in places]
 
     def messages_at(self, places: Sequence[Place]) -> list[Message]:
@@ -113,18 +114,19 @@ class PieceCache:
         with self._lock:
             return {seq: kept[0] for seq in seqs if (kept := recent.get((epoch, key, format, seq))) is not None}
 
-    def add(self, epoch: int, key: ThreadKey, format: str, message: Message) -> Piece:
-        """Make the piece of a message and keep it."""
-        piece = _message_piece(message, format)
-        size = _OVERHEAD + 2 * len(message.data)
+    def add(self, epoch: int, key: ThreadKey, format: str, messages: Sequence[Message]) -> list[Piece]:
+        """Make the pieces of messages and keep them."""
+        pieces = [_message_piece(message, format) for message in messages]
         with self._lock:
-            if (epoch, key, format, message.seq) not in self._recent:
-                self._bytes += size
-            self._recent[epoch, key, format, message.seq] = (piece, size)
+            for message, piece in zip(messages, pieces, strict=True):
+                place, size = (epoch, key, format, message.seq), _OVERHEAD + 2 * len(message.data)
+                if place not in self._recent:
+                    self._bytes += size
+                self._recent[place] = (piece, size)
             while self._bytes > self._keep_bytes and len(self._recent) > 1:
                 _, (_dropped, size) = self._recent.popitem(last=False)
                 self._bytes -= size
-        return piece
+        return pieces
 
     def forget(self) -> None:
         """Drop what is kept in memory."""
@@ -136,15 +138,16 @@ class PieceCache:
 def _message_piece(message: Message, format: str) -> Piece:
     # Before the parts are asked for: it reads them on the way.
     payload = message.shared_payload() if message.format == format else None
+    parts = message.parts
     item = ContextItem(
         kind="message",
         id=message.id,
         tokens=message.tokens,
         first_seq=message.seq,
         last_seq=message.seq,
-        text=message.text,
+        text=readable(parts),
     )
-    turn = Turn(message.role, message.parts, message.id, payload, shape=shape_of(message.parts))
+    turn = Turn(message.role, parts, message.id, payload, shape=shape_of(parts))
     return Piece(item, turn, mark_of("message", message.id, message.data), message.erased)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -78,7 +77,7 @@ def ingest(
 
 def _begun(key: ThreadKey, head: Head) -> ThreadKey:
     """Give the key as its head says; the caller may know it from before the thread was deleted."""
-    return key if key.since == head.since else replace(key, since=head.since)
+    return key if key.since == head.since else key._replace(since=head.since)
 
 
 class _Gone:

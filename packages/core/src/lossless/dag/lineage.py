@@ -5,8 +5,6 @@ It is fixed when the branch is cut, so it can be kept in memory for ever.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlalchemy import Connection, bindparam, select
 
 from lossless.errors import CorruptError
@@ -41,7 +39,7 @@ def find_key(connection: Connection, namespace: str, thread_id: str, *, whole: b
     key = ThreadKey(namespace, line.pop()[0])
     while line:
         key = branch_key(key, *line.pop())
-    return key if whole else replace(key, since=since)
+    return key if whole else key._replace(since=since)
 
 
 def branch_key(parent: ThreadKey, thread_id: str, cut: int) -> ThreadKey:

@@ -7,7 +7,7 @@ stands in order already is left alone; from the first message on that does not, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection
@@ -71,7 +71,7 @@ def rearrange(
         MessageError: a message can't be stored.
     """
     head = lock_head(connection, key)
-    key = key if head is None else replace(key, since=head.since)  # the caller may know it from before it was deleted
+    key = key if head is None else key._replace(since=head.since)  # the caller may know it from before it was deleted
     view = GENESIS if head is None else views.load(connection, key.namespace, head.view)
     hidden = [(gone.start, gone.stop) for gone in view.hidden()]
     shown = [] if head is None else shown_messages(connection, key, hidden)

@@ -36,7 +36,7 @@ class Plugins:
     """
 
     def __init__(self, plugins: Iterable[object] = (), *, load: bool = True, builtins: Iterable[object] = ()) -> None:
-        self._manager = pluggy.PluginManager("lossless")
+        self._manager = _Manager("lossless")
         self._manager.add_hookspecs(specs)
         self._formats: dict[str, Format] | None = None
         self._policies: dict[str, Policy] | None = None
@@ -206,6 +206,16 @@ class Plugins:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
+
+
+class _Manager(pluggy.PluginManager):
+    """A manager that looks at no more names than it must: every engine has one, and most names are Python's own."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        return None if name.startswith("__") else super().parse_hookimpl_opts(plugin, name)
+
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> pluggy.HookspecOpts | None:
+        return super().parse_hookspec_opts(module_or_class, name) if name.startswith("lossless_") else None
 
 
 class _ByPlugins:

@@ -10,7 +10,7 @@ and is not changed; a part that says something else than its block has none. Blo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,7 +105,8 @@ Part = Text | Call | Result | Reasoning | Media | Opaque
 
 def readable(parts: Iterable[Part]) -> str:
     """Give what a person would read: texts and tool answers, without calls and reasoning."""
-    return "\n".join(_texts(parts))
+    found = [part.text for part in _answered(parts) if isinstance(part, Text)]
+    return found[0] if len(found) == 1 else "\n".join(found)
 
 
 def searchable(parts: Iterable[Part]) -> str:
@@ -126,9 +127,12 @@ def searchable(parts: Iterable[Part]) -> str:
     return "\n".join(found)
 
 
-def _texts(parts: Iterable[Part]) -> Iterator[str]:
+def _answered(parts: Iterable[Part]) -> list[Part]:
+    """Put what tools answered in the place of their results."""
+    found: list[Part] = []
     for part in parts:
-        if isinstance(part, Text):
-            yield part.text
-        elif isinstance(part, Result):
-            yield from _texts(part.parts)
+        if isinstance(part, Result):
+            found += _answered(part.parts)
+        else:
+            found.append(part)
+    return found

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lossless.errors import MessageError
 
 __all__ = ["Reach", "ThreadKey", "checked_name"]
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadKey:
+class ThreadKey(NamedTuple):  # what is kept in memory is found by it, so that it is hashed several times a message
     """One thread of a namespace; every statement on a thread binds both.
 
     A branch has the messages of the threads it comes from up to where it was cut: ``inherited`` names them, oldest first, each

@@ -113,9 +113,9 @@ class MessageReader:
             return [known[seq] for seq in range(first, last + 1)]
         # One query for the part that is not in memory: as a rule the newest messages.
         missing = [seq for seq in range(first, last + 1) if seq not in known]
-        for row in in_ranges(_BETWEEN, connection, key, missing[0], missing[-1]):
-            if row.seq not in known:
-                known[row.seq] = self._message(connection, key, row, keep_in=epoch)
+        rows = in_ranges(_BETWEEN, connection, key, missing[0], missing[-1])
+        made = self._messages(connection, key, [row for row in rows if row.seq not in known], keep_in=epoch)
+        known.update((message.seq, message) for message in made)
         return [known[seq] for seq in range(first, last + 1) if seq in known]
 
     def by_seq(self, connection: Connection, key: ThreadKey, seqs: Sequence[int], *, keep: bool = True) -> list[Message]:
@@ -126,14 +126,15 @@ class MessageReader:
         missing = {seq for seq in seqs if seq not in known}
         for first, last in _stretches(missing):
             rows = in_ranges(_BETWEEN, connection, key, first, last)
-            known.update((row.seq, self._message(connection, key, row, keep_in=kept)) for row in rows if row.seq in missing)
+            made = self._messages(connection, key, [row for row in rows if row.seq in missing], keep_in=kept)
+            known.update((message.seq, message) for message in made)
         return [known[seq] for seq in seqs if seq in known]
 
     def in_place_order(self, connection: Connection, key: ThreadKey, start: int, stop: int) -> list[Message]:
         """Read the messages with seq ``start`` to ``stop`` (exclusive), a revision where its predecessor stood."""
         rows = in_ranges(_BETWEEN, connection, key, start, stop - 1)
         rows.sort(key=lambda row: (row.place, row.seq))
-        return [self._message(connection, key, row) for row in rows]
+        return self._messages(connection, key, rows)
 
     def by_id(self, connection: Connection, key: ThreadKey, id: str) -> Message | None:
         """Read the newest message with an id."""
@@ -141,7 +142,7 @@ class MessageReader:
             wanted = {"namespace": key.namespace, "thread_id": thread_id, "id": id, "first": first, "last": last}
             row = _BY_ID.newest(connection, wanted)
             if row is not None:
-                return self._message(connection, key, row, keep_in=epoch_of(connection))
+                return self._messages(connection, key, [row], keep_in=epoch_of(connection))[0]
         return None
 
     def forget(self) -> None:
@@ -153,28 +154,40 @@ class MessageReader:
     def _cached(self, epoch: int, key: ThreadKey, seqs: Iterable[int]) -> dict[int, Message]:
         with self._lock:
             recent = self._recent
-            return {seq: recent[epoch, key, seq] for seq in seqs if (epoch, key, seq) in recent}
+            return {seq: message for seq in seqs if (message := recent.get((epoch, key, seq))) is not None}
 
-    def _message(self, connection: Connection, key: ThreadKey, row: Any, *, keep_in: int | None = None) -> Message:
-        name = ERASED_FORMAT if row.salt is None else row.format
-        message = Message.stored(
-            self._read_by(name),
-            id=row.id,
-            seq=row.seq,
-            thread_id=key.owner(row.seq),
-            role=row.role,
-            format=name,
-            data=verified_payload(vault_of(connection), key, row, self._secrets.within(connection, key.namespace)),
-            tokens=row.tokens,
-            exact=bool(row.exact),
-            created_at=from_stored(row.created_at),
-            deleted=False,
-            injected=bool(row.injected),
-            revises=row.revises,
-        )
+    def _messages(
+        self, connection: Connection, key: ThreadKey, rows: Sequence[Any], *, keep_in: int | None = None
+    ) -> list[Message]:
+        """Make messages of rows, in their order, and keep them for an epoch."""
+        if not rows:
+            return []
+        vault, secret = vault_of(connection), self._secrets.within(connection, key.namespace)
+        names = {ERASED_FORMAT if row.salt is None else row.format for row in rows}
+        readers = {name: self._read_by(name) for name in names}
+        made: list[Message] = []
+        for row in rows:
+            name = ERASED_FORMAT if row.salt is None else row.format
+            made.append(
+                Message.stored(
+                    readers[name],
+                    id=row.id,
+                    seq=row.seq,
+                    thread_id=key.owner(row.seq),
+                    role=row.role,
+                    format=name,
+                    data=verified_payload(vault, key, row, secret),
+                    tokens=row.tokens,
+                    exact=bool(row.exact),
+                    created_at=from_stored(row.created_at),
+                    deleted=False,
+                    injected=bool(row.injected),
+                    revises=row.revises,
+                )
+            )
         if keep_in is not None:
-            self._keep(keep_in, key, message)
-        return message
+            self._keep(keep_in, key, made)
+        return made
 
     def _read_by(self, format: str) -> Callable[[Any], tuple[Part, ...]]:
         reader = self._formats().get(format)
@@ -182,12 +195,13 @@ class MessageReader:
             return read_erased
         return reader.read if reader is not None else lambda payload: (Opaque(payload),)
 
-    def _keep(self, epoch: int, key: ThreadKey, message: Message) -> None:
+    def _keep(self, epoch: int, key: ThreadKey, messages: Sequence[Message]) -> None:
         with self._lock:
-            if (epoch, key, message.seq) in self._recent:
-                return
-            self._recent[epoch, key, message.seq] = message
-            self._bytes += _memory(message)
+            for message in messages:
+                place = (epoch, key, message.seq)
+                if place not in self._recent:
+                    self._recent[place] = message
+                    self._bytes += _memory(message)
             while self._bytes > _CACHE_BYTES:
                 _, dropped = self._recent.popitem(last=False)
                 self._bytes -= _memory(dropped)

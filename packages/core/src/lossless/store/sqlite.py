@@ -20,7 +20,14 @@ from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.gathering import Gathering
 from lossless.store.purging import purge_sqlite
-from lossless.store.schema import VERSION_TABLE, known_revision, newest_revision, prepare_schema, refuse_revision
+from lossless.store.schema import (
+    VERSION_TABLE,
+    current_revision,
+    known_revision,
+    newest_revision,
+    prepare_schema,
+    refuse_revision,
+)
 from lossless.store.sqlite_errors import in_our_words, translate
 from lossless.store.sqlite_files import check_path, is_read_only, path_of, reading_address
 from lossless.store.vault import VAULT, Vault
@@ -116,7 +123,10 @@ class SqliteDatabase(Database):
     def prepare(self) -> None:
         """Make our tables, or bring them up to date; where nothing can be written, see whether they are."""
         if self._read_only is None:
-            self.schema_before = self.write(prepare_schema)
+            with self.read() as connection:
+                self.schema_before = current_revision(connection)
+            if self.schema_before is None:
+                self.schema_before = self.write(prepare_schema)
         else:
             with self.read() as connection:
                 self.schema_before = known_revision(connection)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import groupby
 
 from sqlalchemy import Connection, bindparam, select
@@ -160,7 +159,7 @@ def _tail_after(connection: Connection, key: ThreadKey, cut: int) -> Tail:
 
 
 def _sum_at(connection: Connection, key: ThreadKey, seq: int) -> int:
-    facts = facts_of(connection, replace(key, since=1), [seq]) if seq >= 1 else []
+    facts = facts_of(connection, key._replace(since=1), [seq]) if seq >= 1 else []
     return facts[0].total_tokens if facts else 0
 
 
