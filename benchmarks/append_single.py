@@ -15,7 +15,7 @@ __all__ = ["BENCHMARK"]
 
 def run(options: Options, folder: Path) -> list[Row]:
     """Append a message, write its rows to the control, and so on in turn, so that both meet the same noise."""
-    ours, control, texts = _measure(folder, options.pick(tiny=5, usual=100), options.pick(tiny=10, usual=1_000))
+    ours, control, texts = _measure(folder, options.pick(tiny=5, usual=500), options.pick(tiny=10, usual=1_000))
     ours_wall, control_wall = [spent.wall for spent in ours], [spent.wall for spent in control]
     return [
         Row(
@@ -59,20 +59,23 @@ def run(options: Options, folder: Path) -> list[Row]:
     ]
 
 
-def _measure(folder: Path, before: int, count: int) -> tuple[list[Spent], list[Spent], list[Spent]]:
-    """Give what each append took, what writing its rows took, and what counting and analysing its texts took."""
+def _measure(folder: Path, settling: int, count: int) -> tuple[list[Spent], list[Spent], list[Spent]]:
+    """Give what each append took, what writing its rows took, and what counting and analysing its texts took.
+
+    The first ones don't count: while SQLite's log still grows, a disk takes longer for each fsync, and ours grows for longer.
+    """
     ours_path, encode = folder / "ours.db", encoder()
-    messages = conversation(before + count)
+    messages = conversation(1 + settling + count)
     ours: list[Spent] = []
     control: list[Spent] = []
     reading: list[Spent] = []
     with Engine(f"sqlite:///{ours_path}", load_plugins=False) as engine:
         thread = engine.thread("single")
-        thread.append(messages[:before])
+        thread.append(messages[0])
         with Writer(folder / "raw.db", like=ours_path) as writer:
             texts = texts_of(thread.messages())
-            writer.write(stored_rows(ours_path, 1, before), terms_of(texts))
-            for seq, message in enumerate(messages[before:], start=before + 1):
+            writer.write(stored_rows(ours_path, 1, 1), terms_of(texts))
+            for seq, message in enumerate(messages[1:], start=2):
                 _read(texts, encode)  # as before the control: who comes right after an fsync finds cold caches
                 with clock() as spent:
                     thread.append(message)
@@ -84,7 +87,7 @@ def _measure(folder: Path, before: int, count: int) -> tuple[list[Spent], list[S
                 with clock() as spent:
                     writer.write(rows, terms)
                 control.append(spent)
-    return ours, control, reading
+    return ours[settling:], control[settling:], reading[settling:]
 
 
 def _read(texts: Texts, encode: Callable[[str], list[int]]) -> list[str]:
