@@ -7,7 +7,7 @@ begins from the pair of the one that it does follow, so that the thread is what 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlalchemy import Connection
@@ -144,7 +144,7 @@ class Capture:
         def begin(connection: Connection) -> None:
             head = lock_head(connection, key)
             if head is not None and find_key(connection, key.namespace, target) is None:
-                whole = replace(key, since=head.since)
+                whole = key._replace(since=head.since)
                 branch(connection, whole, target, None, self.host.views, self.host.reader, self.host.now())
 
         return begin
@@ -212,7 +212,7 @@ class Captured:
         if self._head is None and not any(kept):
             return None
         head = self._head or create_thread(connection, self.key, host.views, format=self.capture.format, now=host.now())
-        self.key = replace(self.key, since=head.since)
+        self.key = self.key._replace(since=head.since)
         newest = newest_but(connection, namespace, line, self.place)
         plan = self._plan(connection, line, head, newest, kept)
         pair = self._carry_out(connection, head, plan, kept)
