@@ -19,6 +19,7 @@ from lossless.checkpoints import (
     Outline,
     Place,
     Run,
+    Seen,
     Stored,
     TreeReader,
     TreeWriter,
@@ -198,13 +199,17 @@ class Coding:
             waits=lambda place: any(self._read_whole(channel) == INTERRUPT for channel in details.written(place)),
         )
 
-    def read(self, stored: Stored) -> CheckpointTuple:
-        """Read a checkpoint.
+    def read(self, stored: Stored, seen: Seen | None = None) -> CheckpointTuple:
+        """Read a checkpoint, and let those that are read with the same ``seen`` share the work; no value is the same object.
 
         Raises:
             CorruptError: a value can't be read; the error names thread, channel and path.
         """
-        place, reader = stored.place, TreeReader(self.leaves, self._sound(stored.parts))
+        place, parts = stored.place, self._sound(stored.parts)
+        if seen is not None:
+            seen.add(parts)
+            parts = seen.parts
+        reader = TreeReader(self.leaves, parts, None if seen is None else seen.makers)
         with _naming(place, "its state"):
             checkpoint = self._read_whole(stored.body)
             facts = self._read_whole(stored.facts)

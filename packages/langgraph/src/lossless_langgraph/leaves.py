@@ -24,6 +24,7 @@ from lossless.checkpoints import Leaves, Twig
 from lossless.errors import CorruptError, MessageError
 from lossless.messages.payload import decode, encode
 from lossless_langchain.codec import decode_erased, decode_message, encode_message
+from lossless_langgraph.copying import is_stock_message, maker_of, stock_name
 
 __all__ = ["SerializedLeaves", "StockLeaves", "leaves_for"]
 
@@ -40,8 +41,6 @@ _EXACT = (
 
 _SEED = secrets.randbits(64)
 """Of this process's fingerprints: nobody outside can make two contents that have the same one."""
-
-_NAMES: dict[type, str] = {}
 
 
 def leaves_for(serde: SerializerProtocol) -> SerializedLeaves:
@@ -96,6 +95,10 @@ class SerializedLeaves(Leaves):
         """Give the placeholder of an erased message, with its id and those of its calls."""
         return decode_erased(decode(left))
 
+    def maker(self, value: Any) -> Callable[[], Any] | None:
+        """Give what makes equal values, each by itself: of plain values and messages."""
+        return maker_of(value)
+
     def split(self, value: Any) -> tuple[str, Sequence[Any]] | None:
         """Take what is sent to a node, and a snapshot of a delta channel, apart: both hold whole states."""
         kind = type(value)
@@ -133,7 +136,7 @@ class StockLeaves(SerializedLeaves):
         if writer is not None:
             content = writer(value)
             return Twig(content=content, identity=content)
-        if _is_stock_message(value):
+        if is_stock_message(value):
             try:
                 content = _MESSAGE + encode(encode_message(value, strict=True))
             except MessageError:  # something in it that only the serializer may know
@@ -145,7 +148,7 @@ class StockLeaves(SerializedLeaves):
         """Give a message as a payload. One that only the serializer can keep as it is is described where the payload can't."""
         if not isinstance(value, BaseMessage) or isinstance(value, RemoveMessage):
             return None
-        if _is_stock_message(value):
+        if is_stock_message(value):
             try:
                 return encode_message(value, strict=True), True
             except MessageError:  # something in it that only the serializer may know
@@ -163,7 +166,7 @@ class StockLeaves(SerializedLeaves):
         """Give the fingerprint of several messages, made of all their fields."""
         held: list[Any] = []
         for value in values:
-            name = _stock_name(type(value))
+            name = stock_name(type(value))
             if name is None or value.__pydantic_private__ is not None:
                 return None
             held += (name, value.__dict__, value.__pydantic_extra__)
@@ -172,18 +175,6 @@ class StockLeaves(SerializedLeaves):
         except TypeError:
             return None
         return xxhash.xxh3_128_digest(packed, seed=_SEED)
-
-
-def _is_stock_message(value: Any) -> bool:
-    return _stock_name(type(value)) is not None
-
-
-def _stock_name(cls: type) -> str | None:
-    """Name a class of LangChain's own messages; None for any other."""
-    found = _NAMES.get(cls)
-    if found is None and issubclass(cls, BaseMessage) and cls.__module__.startswith("langchain_core.messages."):
-        found = _NAMES[cls] = f"{cls.__module__}.{cls.__qualname__}"
-    return found
 
 
 def _framed(kind: str, data: bytes) -> bytes:

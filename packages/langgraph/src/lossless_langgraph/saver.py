@@ -22,7 +22,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from lossless import Engine
 from lossless.capture import Capture, ErasedInStateError
-from lossless.checkpoints import CheckpointStore, Details, Gathered, Outline, Place, Thinned
+from lossless.checkpoints import CheckpointStore, Details, Gathered, Outline, Place, Seen, Thinned
 from lossless.errors import ConfigError, NotFoundError, StoreBusyError
 from lossless.sharing import shared_engine
 from lossless.twins import async_twin
@@ -40,6 +40,7 @@ __all__ = ["LosslessSaver"]
 T = TypeVar("T")
 
 _ATTEMPTS = 4
+_PAGE = 64
 _LONGEST_VERSION = 10**16
 
 
@@ -123,17 +124,18 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             before: only those older than this one.
             limit: how many at the most.
         """
-        coding, left = self._coding(), limit
-        for outline in self._outlines(config, before):
+        coding, left, seen = self._coding(), limit, Seen()
+        for outline in self._outlines(config, before, None if filter else limit):
             if left is not None and left <= 0:
                 return
             if filter and not matches(coding.facts(outline), filter):
                 continue
             place = outline.place
-            stored = self._store.get(place.thread_id, place.checkpoint_ns, place.checkpoint_id)
+            seen.make_room()
+            stored = self._store.get(place.thread_id, place.checkpoint_ns, place.checkpoint_id, seen.parts)
             if stored is not None:  # else somebody has removed it meanwhile
                 left = None if left is None else left - 1
-                yield coding.read(stored)
+                yield coding.read(stored, seen)
 
     # Writing
 
@@ -335,12 +337,13 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             redact=self.engine.plugins.redact,
         )
 
-    def _outlines(self, config: RunnableConfig | None, before: RunnableConfig | None) -> Iterator[Outline]:
+    def _outlines(self, config: RunnableConfig | None, before: RunnableConfig | None, limit: int | None) -> Iterator[Outline]:
+        most = _PAGE if limit is None else max(1, min(_PAGE, limit))
         older = None if before is None else before.get("configurable", {}).get("checkpoint_id")
         if config is None:
-            return self._store.outlines(before=older)
+            return self._store.outlines(before=older, most=most)
         thread_id, _ns, checkpoint_id = where_of(config)
-        return self._store.outlines(thread_id, config["configurable"].get("checkpoint_ns"), checkpoint_id, older)
+        return self._store.outlines(thread_id, config["configurable"].get("checkpoint_ns"), checkpoint_id, older, most=most)
 
     def _inherited(
         self, coding: Coding, place: Place, parent: str | None, checkpoint: Checkpoint, changed: ChannelVersions

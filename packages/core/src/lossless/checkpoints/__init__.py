@@ -6,6 +6,7 @@ The room knows nothing of a framework: it keeps trees of bytes. An adapter says 
 from lossless.checkpoints.items import erased_item, joined, message_key, pieces, refers_to, shared_item, shares
 from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Pair, Place, Stored, Thinned, Within, WriteDraft
 from lossless.checkpoints.removal import Details
+from lossless.checkpoints.seen import Seen
 from lossless.checkpoints.store import CheckpointStore
 from lossless.checkpoints.trees import Leaves, Run, TreeReader, TreeWriter, Twig
 
@@ -19,6 +20,7 @@ __all__ = [
     "Pair",
     "Place",
     "Run",
+    "Seen",
     "Stored",
     "Thinned",
     "TreeReader",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from sqlalchemy import Connection, bindparam, delete, func, select
@@ -67,13 +67,24 @@ def inner_parts(connection: Connection, namespace: str, pool: int) -> dict[bytes
     return found
 
 
-def load_parts(connection: Connection, namespace: str, pool: int, items: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Load all parts and messages that items refer to, at any depth; one that is not there, or can't be read, is left out."""
+def load_parts(
+    connection: Connection, namespace: str, pool: int, items: Iterable[bytes], held: Container[bytes] = ()
+) -> dict[bytes, bytes]:
+    """Load all parts and messages that items refer to, at any depth; one that is not there, or can't be read, is left out.
+
+    Args:
+        connection: a connection.
+        namespace: the tenant.
+        pool: the pool.
+        items: what refers to them.
+        held: addresses of what is left out, with all that it refers to.
+    """
     vault, found, messages = vault_of(connection), dict[bytes, bytes](), set[bytes]()
     wanted: set[bytes] = set()
     for item in items:
         wanted.update(refers_to(item))
         messages.update(shares(item))
+    wanted = {digest for digest in wanted if digest not in held}
     while wanted:
         level, wanted = wanted, set()
         for some in _groups(level):
@@ -87,10 +98,10 @@ def load_parts(connection: Connection, namespace: str, pool: int, items: Iterabl
                 if row.inner:
                     wanted.update(refers_to(content))
                     messages.update(shares(content))
-        wanted -= found.keys()
+        wanted = {digest for digest in wanted if digest not in found and digest not in held}
         if wanted == level:
             break
-    return found | load_messages(connection, namespace, messages)
+    return found | load_messages(connection, namespace, {digest for digest in messages if digest not in held})
 
 
 def sweep_parts(connection: Connection, namespace: str, pool: int, items: Iterable[bytes]) -> tuple[int, int]:

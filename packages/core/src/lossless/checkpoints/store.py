@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -146,8 +146,10 @@ class CheckpointStore:
         return self._database.write(job)
 
     @rereads
-    def get(self, thread_id: str, checkpoint_ns: str, checkpoint_id: str | None = None) -> Stored | None:
-        """Load a checkpoint with its content and writes; without an id the newest.
+    def get(
+        self, thread_id: str, checkpoint_ns: str, checkpoint_id: str | None = None, held: Container[bytes] = ()
+    ) -> Stored | None:
+        """Load a checkpoint with its content and writes; without an id the newest. Parts that are held are left out.
 
         Raises:
             CorruptError: a part of it can't be read.
@@ -161,7 +163,7 @@ class CheckpointStore:
             else:
                 place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
                 found = row_at(connection, self._namespace, line, place)
-            return None if found is None else self._stored(connection, line, found)
+            return None if found is None else self._stored(connection, line, found, held)
 
     def outlines(
         self,
@@ -281,7 +283,7 @@ class CheckpointStore:
     def _outline(self, connection: Connection, line: Line, row: Any) -> Outline:
         return rows.outline(connection, self._namespace, line.pool, line.thread_id, row)
 
-    def _stored(self, connection: Connection, line: Line, found: Any) -> Stored:
+    def _stored(self, connection: Connection, line: Line, found: Any, held: Container[bytes]) -> Stored:
         outline = self._outline(connection, line, found)
         place = outline.place
         writes: list[StoredWrite] = []
@@ -296,7 +298,7 @@ class CheckpointStore:
             channels=outline.channels,
             facts=outline.facts,
             writes=tuple(writes),
-            parts=load_parts(connection, self._namespace, line.pool, roots),
+            parts=load_parts(connection, self._namespace, line.pool, roots, held),
         )
 
 

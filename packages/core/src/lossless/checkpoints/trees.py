@@ -77,6 +77,10 @@ class Leaves(ABC):
         """Give what runs of values have in common only if each has the same fingerprint; None unless every one has one."""
         return None
 
+    def maker(self, value: Any) -> Callable[[], Any] | None:  # noqa: ARG002
+        """Give what makes equal values that share nothing with this one, or with each other, that could be changed; or None."""
+        return None
+
     def split(self, value: Any) -> tuple[str, Sequence[Any]] | None:  # noqa: ARG002
         """Take a composite apart: its name and its pieces; None for other values."""
         return None
@@ -255,11 +259,15 @@ class TreeReader:
     Args:
         leaves: the adapter's.
         parts: every part and every message's payload that is referred to, by address.
+        makers: what makes values that were read before, by item; what is read is added. None: everything is read.
     """
 
-    def __init__(self, leaves: Leaves, parts: Mapping[bytes, bytes]) -> None:
+    def __init__(
+        self, leaves: Leaves, parts: Mapping[bytes, bytes], makers: dict[bytes, Callable[[], Any]] | None = None
+    ) -> None:
         self._leaves = leaves
         self._parts = parts
+        self._makers = makers
         self._path: list[object] = []
 
     @property
@@ -274,7 +282,8 @@ class TreeReader:
             CorruptError: a part is missing, or is none.
         """
         self._path.clear()
-        return self._value(item)
+        make = None if self._makers is None else self._makers.get(item)
+        return self._value(item) if make is None else make()
 
     def _content(self, item: bytes) -> bytes:
         if item[:1] != ADDRESS:
@@ -288,9 +297,9 @@ class TreeReader:
         content = self._content(item)
         kind = content[:1]
         if kind == LEAF:
-            return self._leaves.read(content[1:])
+            return self._made(item, self._leaves.read(content[1:]))
         if kind in MESSAGES:
-            return self._message(kind, content)
+            return self._made(item, self._message(kind, content))
         if kind in (LIST, TUPLE):
             values = self._elements(content[2:], content[1])
             return values if kind == LIST else tuple(values)
@@ -315,7 +324,18 @@ class TreeReader:
         items = list(pieces(body))
         for _level in range(depth):
             items = [inner for item in items for inner in pieces(self._content(item)[1:])]
-        return [self._at(index, item) for index, item in enumerate(items)]
+        makers = self._makers
+        if not makers:
+            return [self._at(index, item) for index, item in enumerate(items)]
+        return [make() if (make := makers.get(item)) else self._at(index, item) for index, item in enumerate(items)]
+
+    def _made(self, item: bytes, value: Any) -> Any:
+        """Remember how to make a value of some content again."""
+        if self._makers is not None and item[:1] != LEAF:
+            make = self._leaves.maker(value)
+            if make is not None:
+                self._makers[item] = make
+        return value
 
     def _mapping(self, kind: bytes, parts: list[bytes]) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -325,6 +345,9 @@ class TreeReader:
         return found
 
     def _at(self, place: object, item: bytes) -> Any:
+        make = None if self._makers is None else self._makers.get(item)
+        if make is not None:
+            return make()
         self._path.append(place)
         value = self._value(item)
         self._path.pop()

@@ -292,7 +292,7 @@ class _Unpacker:
 
 def bare_model(cls: type[BaseModel], data: dict[str, Any], given: set[str], private: dict[str, Any]) -> BaseModel:
     """Make a pydantic object of its fields without validating them or running code of its class."""
-    fields = cls.model_fields
+    fields = cls.__pydantic_fields__
     extra = {name: data.pop(name) for name in [name for name in data if name not in fields]}
     made = bare(cls)
     object.__setattr__(made, "__dict__", data)
