@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
+import pytest
 from langchain.agents import create_agent
 from langchain.tools import tool
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from sqlalchemy import text
 
 from lossless import Engine
@@ -392,3 +393,43 @@ def test_the_middleware_and_the_saver_store_each_message_once(saver: LosslessSav
     app.update_state(CONFIG, {"messages": [RemoveMessage(id=first.id)]})
     app.invoke({"messages": [HumanMessage("and on")]}, CONFIG)
     shows_the_state(30)
+
+
+@pytest.mark.parametrize("kept", [None, True])
+def test_private_messages_of_a_graph_within_a_graph_are_found_and_not_shown(saver: LosslessSaver, kept: bool | None) -> None:
+    class Inner(TypedDict):
+        messages: Annotated[list[AnyMessage], add_messages]
+
+    class Outer(TypedDict):
+        messages: Annotated[list[AnyMessage], add_messages]
+
+    inner = StateGraph(Inner)
+    inner.add_node("think", lambda _state: {"messages": [AIMessage("a private thought about walruses", id="private")]})
+    inner.add_node("say", lambda _state: {"messages": [AIMessage("said aloud", id="aloud")]})
+    inner.add_edge(START, "think")
+    inner.add_edge("think", "say")
+    within = inner.compile(checkpointer=kept)
+
+    def ask(state: Outer) -> Any:
+        return {"messages": [within.invoke({"messages": state["messages"]})["messages"][-1]]}
+
+    outer = StateGraph(Outer)
+    outer.add_node("ask", ask)
+    outer.add_edge(START, "ask")
+    app = outer.compile(checkpointer=saver)
+    app.invoke({"messages": [HumanMessage("tell me about walruses", id="h")]}, CONFIG, durability="sync")
+    assert [message.id for message in same(app, saver)] == ["h", "aloud"]
+    engine = saver.engine
+    hits = engine.thread("t").grep("walruses").items
+    assert {hit.message_id for hit in hits} == {"h", "private"}
+    (part,) = {hit.thread_id for hit in hits} - {"t"}
+    assert "private" in [message.id for message in engine.thread(part).messages()]
+    assert [hit.thread_id for hit in engine.thread("t").grep("said aloud")] == ["t"]
+    assert [thread.id for thread in engine.threads()] == ["t"]
+    engine.erase("t", ["aloud"], purge=False)
+    assert "said aloud" not in [message.text for name in ("t", part) for message in engine.thread(name).messages(deleted=True)]
+    report = engine.verify()
+    assert report.ok, report.problems
+    saver.delete_thread("t")
+    assert engine.grep("walruses").items == []
+    assert engine.verify().ok

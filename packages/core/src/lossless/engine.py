@@ -26,6 +26,7 @@ from lossless.context.rendering import is_engines_own
 from lossless.dag.heads import read_head
 from lossless.dag.lineage import find_key
 from lossless.dag.opening import covering
+from lossless.dag.parts import hits_of, parts_of
 from lossless.dag.summaries import Summary, load_summaries
 from lossless.dag.threads import ThreadInfo, list_threads
 from lossless.dag.view import GENESIS, ViewStore
@@ -209,7 +210,7 @@ class Engine(Removals, Upkeep):
 
         Args:
             pattern: what to look for.
-            thread: only in this thread.
+            thread: only in this thread, and the threads that are part of it; hits of these name theirs.
             mode: ``exact`` substring in any case; ``words``: AND, OR, NOT, phrases and prefix*, ranked; ``regex``.
             regex: the same as ``mode="regex"``.
             role: only messages of this role, or of one of these.
@@ -228,9 +229,11 @@ class Engine(Removals, Upkeep):
         """
         chosen, wanted = chosen_mode(mode, regex), filters(role=role, since=since, until=until, tool=tool)
         with self.database.read() as connection:
-            reach = Reach(self.namespace) if thread is None else Reach.of(self.key_of(thread))
+            key = None if thread is None else self.key_of(thread)
+            parts = () if thread is None else tuple(parts_of(connection, self.namespace, [thread]))
+            reach = Reach(self.namespace) if key is None else Reach.of(key, parts)
             page = search(connection, self.reader, reach, pattern, mode=chosen, filters=wanted, limit=limit, cursor=cursor)
-            found = page.items if thread is None else [replace(hit, thread_id=thread) for hit in page.items]
+            found = page.items if key is None else hits_of(connection, key, parts, page.items)
             hits = self._with_summaries(connection, found)
         return Page(hits, page.next_cursor, page.scanned)
 

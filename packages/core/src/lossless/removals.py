@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from lossless.dag.parts import parts_of
 from lossless.erasure.collecting import Garbage, find_garbage, keep_writers_out, remove_garbage
 from lossless.erasure.deleting import delete_thread
 from lossless.erasure.erasing import Eraser, who_am_i
@@ -93,7 +94,7 @@ class Removals:
         return Erasure(tombstones=tuple(left), threads=threads, pending=pending)
 
     def delete_thread(self, thread_id: str, *, reason: str = "requested", by: str | None = None) -> None:
-        """Delete a thread and its snapshots: it goes out of lists, views and search. Branches of it live on.
+        """Delete a thread, its parts and snapshots: it goes out of lists, views and search. Branches of it live on.
 
         Its messages stay in the store, for branches, until ``collect_garbage()`` finds that nothing needs them; ``erase`` removes
         them for good, before and after. An append to its id begins it again: seqs go on, and nothing from before is in it.
@@ -109,7 +110,8 @@ class Removals:
         who = who_am_i() if by is None else by
 
         def job(connection: Connection) -> None:
-            delete_thread(connection, self.namespace, thread_id, self.views, who=who, reason=reason, now=times.now())
+            for each in (thread_id, *parts_of(connection, self.namespace, [thread_id])):
+                delete_thread(connection, self.namespace, each, self.views, who=who, reason=reason, now=times.now())
 
         self.database.write(job)
         self._forget()

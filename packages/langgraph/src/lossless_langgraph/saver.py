@@ -163,7 +163,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             draft, gathered, tracks = coding.draft(
                 place, parent, marked, checkpoint, facts, new_versions, inherited, pool, afresh=afresh
             )
-            captured = self._capture.of(place, parent, tracks, gathered.messages) if tracks and not checkpoint_ns else None
+            captured = self._capture.of(place, parent, tracks, gathered.messages) if tracks else None
             if not self._store.put(draft, gathered, captured):
                 return None
             if captured is not None:

@@ -13,6 +13,7 @@ from typing import Protocol
 from sqlalchemy import Connection
 
 from lossless.capture.following import Followed, followed
+from lossless.capture.naming import part_name
 from lossless.capture.past import Before, newest_but, stored_at
 from lossless.capture.rows import rows_from, without_erased
 from lossless.capture.views import hidden_and_shown, restored
@@ -25,6 +26,7 @@ from lossless.dag.editing import Remake
 from lossless.dag.heads import Head, create_thread, keep_collectors_out, lock_head, swing
 from lossless.dag.ingest import Ingested, ingest
 from lossless.dag.lineage import find_key
+from lossless.dag.parts import owner_of
 from lossless.dag.view import View, ViewStore
 from lossless.errors import CorruptError
 from lossless.store.append import Draft
@@ -127,7 +129,7 @@ class Capture:
             tracks: its captured channels.
             messages: payloads of messages that may be new, by digest.
         """
-        key = self.host.key_of(place.thread_id)
+        key = self.host.key_of(part_name(place.thread_id, place.checkpoint_ns))
         made = Captured(capture=self, place=place, parent=parent, tracks=tracks, messages=messages, key=key)
         if len(messages) <= _DRAFTED_AT_ONCE:
             made.prepare()
@@ -208,10 +210,17 @@ class Captured:
         own = stored_at(connection, namespace, line, self.place, self.place.checkpoint_id)
         if own is not None and own.pair is not None and own.channels == draft.channels:
             return own.pair
-        kept = [self._kept(connection, line.pool, track) for track in self.tracks]
+        kept: Sequence[Sequence[bytes]] = [self._kept(connection, line.pool, track) for track in self.tracks]
+        part_of = self.place.thread_id if self.place.checkpoint_ns else None
+        if part_of is not None:
+            kept = self._private(connection, line, kept)
         if self._head is None and not any(kept):
             return None
-        head = self._head or create_thread(connection, self.key, host.views, format=self.capture.format, now=host.now())
+        if self._head is not None and owner_of(connection, namespace, self.key.thread_id) != part_of:
+            return None  # somebody else's, that happens to have this name
+        head = self._head or create_thread(
+            connection, self.key, host.views, format=self.capture.format, now=host.now(), part_of=part_of
+        )
         self.key = self.key._replace(since=head.since)
         newest = newest_but(connection, namespace, line, self.place)
         plan = self._plan(connection, line, head, newest, kept)
@@ -233,6 +242,19 @@ class Captured:
             return standing.kept[track.name]  # the channel did not change
         namespace = self.capture.host.namespace
         return kept_in(track.content, lambda digest: load_part(connection, namespace, pool, digest))
+
+    def _private(self, connection: Connection, line: Line, kept: Sequence[Sequence[bytes]]) -> list[list[bytes]]:
+        """Leave out what the root's state holds: a graph within a graph was often given it, or has handed it on."""
+        standing = self.capture.standing.get((self.place.thread_id, ""))
+        names = [track.name for track in self.tracks]
+        if standing is not None:
+            held = [standing.kept.get(name, ()) for name in names]
+        else:
+            place = Place(thread_id=self.place.thread_id, checkpoint_ns="", checkpoint_id="")
+            root = newest_but(connection, self.capture.host.namespace, line, place)
+            held = [] if root is None else [root.kept(connection, self.capture.host.namespace, name) for name in names]
+        shown = {message_key(item) for items in held for item in items}
+        return [[item for item in items if message_key(item) not in shown] for items in kept]
 
     def _plan(
         self, connection: Connection, line: Line, head: Head, newest: Before | None, kept: Sequence[Sequence[bytes]]

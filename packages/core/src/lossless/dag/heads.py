@@ -163,7 +163,9 @@ def _head(connection: Connection, key: ThreadKey, row: Any) -> Head | None:
     )
 
 
-def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, format: str, now: int) -> Head:
+def create_thread(
+    connection: Connection, key: ThreadKey, views: ViewStore, *, format: str, now: int, part_of: str | None = None
+) -> Head:
     """Create a thread without messages, standing at the genesis view, or give the one that somebody else creates meanwhile.
 
     One that was deleted is begun again: its seqs go on, and nothing that it had before is in its view.
@@ -179,7 +181,7 @@ def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, f
         updated_at=now,
         format=format,
     )
-    created = begin_thread(connection, key, views, GENESIS, start, why="created")
+    created = begin_thread(connection, key, views, GENESIS, start, why="created", part_of=part_of)
     if created is None:
         _REVIVE.run(connection, {"key_namespace": key.namespace, "key_thread": key.thread_id, "now": now})
         created = lock_head(connection, key)
@@ -187,7 +189,16 @@ def create_thread(connection: Connection, key: ThreadKey, views: ViewStore, *, f
     return created
 
 
-def begin_thread(connection: Connection, key: ThreadKey, views: ViewStore, view: View, start: Head, *, why: str) -> Head | None:
+def begin_thread(
+    connection: Connection,
+    key: ThreadKey,
+    views: ViewStore,
+    view: View,
+    start: Head,
+    *,
+    why: str,
+    part_of: str | None = None,
+) -> Head | None:
     """Create a thread that stands at a view: a new one at the genesis view, a branch where it was cut; give its head.
 
     None: it is there already, perhaps made by somebody else at the same moment.
@@ -195,7 +206,7 @@ def begin_thread(connection: Connection, key: ThreadKey, views: ViewStore, view:
     identity = {"namespace": key.namespace, "thread_id": key.thread_id}
     parent = key.inherited[-1][0] if key.inherited else None
     now = start.updated_at
-    row = {**identity, "format": start.format, "parent": parent, "cut": key.cut, "created_at": now}
+    row = {**identity, "format": start.format, "parent": parent, "part_of": part_of, "cut": key.cut, "created_at": now}
     if _INSERT_THREAD.run(connection, row) == 0:
         return None
     address = views.store(connection, key.namespace, view)

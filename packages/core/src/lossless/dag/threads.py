@@ -31,11 +31,11 @@ class ThreadInfo:
 
 
 def list_threads(connection: Connection, reach: Reach, *, limit: int, cursor: str | None) -> Page[ThreadInfo]:
-    """List the threads within reach, the one appended to last first."""
+    """List the threads within reach, the one appended to last first; those that are part of another one are left out."""
     statement = (
         select(_HEAD, _THREAD.c.format, _THREAD.c.created_at)
         .join(_THREAD, and_(_THREAD.c.namespace == _HEAD.c.namespace, _THREAD.c.thread_id == _HEAD.c.thread_id))
-        .where(_HEAD.c.namespace == reach.namespace, _HEAD.c.deleted_at.is_(None))
+        .where(_HEAD.c.namespace == reach.namespace, _HEAD.c.deleted_at.is_(None), _THREAD.c.part_of.is_(None))
         .order_by(_HEAD.c.updated_at.desc(), _HEAD.c.thread_id)
         .limit(max(1, limit) + 1)
     )

@@ -20,6 +20,7 @@ from lossless.dag.view import ViewStore
 from lossless.erasure.family import lock_family, rows_of
 from lossless.erasure.forgetting import forget, not_erased
 from lossless.erasure.leftovers import remove_blobs, remove_nodes, remove_summaries
+from lossless.erasure.parts import lock_parts, rows_of_parts
 from lossless.erasure.reopening import Reopening, summaries_over
 from lossless.messages import Format
 from lossless.store.erasures import Tombstone, removing, tombstones
@@ -75,6 +76,9 @@ class Eraser:
         with removing(connection, namespace, "erase", thread_id=thread_id, who=who, reason=reason, now=now) as erasure:
             family = lock_family(connection, key)
             targets = rows_of(connection, key, ids, family)
+            beside = lock_parts(connection, namespace, family)
+            family |= beside
+            targets |= rows_of_parts(connection, namespace, beside, targets, whole=() if ids is not None else [key.thread_id])
             # A summary of what is left of an erased message tells nothing of it, and stays.
             affected = summaries_over(connection, namespace, family, not_erased(connection, namespace, targets))
             freed = forget(connection, namespace, targets, self.formats, erasure, reason=reason, now=now)

@@ -16,8 +16,9 @@ def within_bounds(reach: Reach) -> tuple[str, dict[str, str | int]]:
     if reach.threads is None:
         condition += _THERE
     elif reach.since > 1:
-        condition += "AND d.seq >= :since "
-        values["since"] = reach.since
+        whole = {f"whole_{n}": thread_id for n, thread_id in enumerate(reach.parts)}
+        condition += f"AND (d.seq >= :since{''.join(f' OR d.thread_id = :{name}' for name in whole)}) "
+        values |= {"since": reach.since, **whole}
     return condition, values
 
 

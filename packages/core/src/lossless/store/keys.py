@@ -58,18 +58,21 @@ class Reach:
     """What a reader may read: a namespace, and the threads in it (None: all of them).
 
     ``bounds``: the last seq that may be read of a thread, where it is not all; so a branch reads the threads that it comes from.
-    ``since``: the first seq that may be read of any. Where all threads may be read, those that were deleted are left out.
+    ``since``: the first seq that may be read of any but ``parts``, which are read whole. Where all threads may be read, those
+    that were deleted are left out.
     """
 
     namespace: str
     threads: tuple[str, ...] | None = None
     bounds: tuple[tuple[str, int], ...] = ()
     since: int = 1
+    parts: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, key: ThreadKey) -> Reach:
-        """Give the reach of one thread: its own messages and those that it inherits."""
-        return cls(key.namespace, tuple(thread_id for thread_id, _until in key.lineage()), key.inherited, key.since)
+    def of(cls, key: ThreadKey, parts: tuple[str, ...] = ()) -> Reach:
+        """Give the reach of one thread: its own messages, those that it inherits, and those of its parts."""
+        own = tuple(thread_id for thread_id, _until in key.lineage())
+        return cls(key.namespace, (*own, *parts), key.inherited, key.since, parts)
 
 
 def checked_name(value: object, what: str) -> str:

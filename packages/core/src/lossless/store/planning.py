@@ -17,6 +17,7 @@ _ROWS, _THREAD = 1_000_000, 10_000  # of one namespace, of one thread
 _SHAPES: tuple[tuple[str, str | None, tuple[int, ...]], ...] = (
     ("lossless_namespace", "lossless_namespace", (100, 1)),
     ("lossless_thread", "lossless_thread", (100, 100, 1)),
+    ("lossless_thread", "lossless_thread_part", (50, 50, 5)),
     ("lossless_head", "lossless_head", (100, 100, 1)),
     ("lossless_head_log", "lossless_head_log", (50_000, 50_000, 500, 1)),
     ("lossless_head_log", "lossless_head_log_view", (50_000, 50_000, 1)),

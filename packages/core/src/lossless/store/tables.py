@@ -87,12 +87,20 @@ class NamespaceRow(Base, table=True):
 class ThreadRow(Base, table=True):
     """One conversation. ``format``: the serialisation of its payloads unless an append says otherwise.
 
-    A branch names the thread it was cut from (``parent``) and the last seq it has from there (``cut``).
+    A branch names the thread it was cut from (``parent``) and the last seq it has from there (``cut``). A thread that belongs to
+    another one names that (``part_of``).
     """
 
     __tablename__ = "lossless_thread"
     __table_args__ = (
         ForeignKeyConstraint(["namespace", "parent"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
+        Index(
+            "lossless_thread_part",
+            "namespace",
+            "part_of",
+            sqlite_where=text("part_of IS NOT NULL"),
+            postgresql_where=text("part_of IS NOT NULL"),
+        ),
         KEYED,
     )
 
@@ -100,6 +108,7 @@ class ThreadRow(Base, table=True):
     thread_id: str = key_column()
     format: str = text_column()
     parent: str | None = text_column(nullable=True)
+    part_of: str | None = text_column(nullable=True)
     cut: int = int_column()
     created_at: int = int_column()
 

@@ -71,12 +71,21 @@ def _create_content() -> None:
         text_column("thread_id"),
         text_column("format"),
         text_column("parent", nullable=True),
+        text_column("part_of", nullable=True),
         int_column("cut"),
         int_column("created_at"),
         sa.ForeignKeyConstraint(["namespace", "parent"], ["lossless_thread.namespace", "lossless_thread.thread_id"]),
         sa.PrimaryKeyConstraint("namespace", "thread_id"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
+    )
+    op.create_index(
+        "lossless_thread_part",
+        "lossless_thread",
+        ["namespace", "part_of"],
+        unique=False,
+        sqlite_where=sa.text("part_of IS NOT NULL"),
+        postgresql_where=sa.text("part_of IS NOT NULL"),
     )
 
 
