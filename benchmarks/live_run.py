@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.data import stream
+from benchmarks.data import stream, turns
 from benchmarks.harness import Benchmark, Options, Reach, Row, clock, median, percentile
 from benchmarks.raw import encoder
 from lossless import Engine, SummarizeRequest, hookimpl
@@ -47,7 +47,7 @@ class _Run:
 
 def run(options: Options, folder: Path) -> list[Row]:
     """Run once with the extractive policy alone and once with a scripted summarizer."""
-    count = options.pick(tiny=200, usual=4_000, full=10_000)
+    count = options.pick(tiny=200, usual=4_000, full=len(turns(4_000)))
     plain = _run(folder / "extractive.db", count, None)
     model = _Scripted()
     asked = _run(folder / "scripted.db", count, model)

@@ -8,6 +8,7 @@ from lossless import Engine, SummarizeRequest, Thread
 from lossless.compaction.mending import Unmended
 from lossless.store.keys import ThreadKey
 from lossless.summarizers.breaker import BreakerRules
+from lossless.testing import ScriptedModel
 from lossless_invariants import Ledger, check_context, check_store
 from lossless_scripts import honest
 
@@ -107,6 +108,39 @@ def test_a_dead_model_costs_a_handful_of_calls_by_hand_and_none_when_asked_again
         calls = model.calls
         assert thread.compact(force=True).model_calls == 0
         assert model.calls == calls
+
+
+def test_asked_in_vain_the_model_is_left_alone_although_something_else_was_compacted() -> None:
+    model, ledger = Model(), Ledger()
+    model.alive = False
+    with Engine("sqlite://", window=6_000, summarizer=model, background=False, load_plugins=False) as engine:
+        thread = engine.thread("t")
+        for turn in range(20):
+            say(thread, ledger, turn)
+        thread.compact()
+        assert degraded(engine, thread)
+        for turn in range(20, 40):
+            thread.append({"role": "user", "content": f"mark-{turn}-q {LONG}"}, compact=False)
+        calls = model.calls
+        result = thread.compact()
+        assert result.summaries
+        assert model.calls > calls
+        again = thread.compact()
+        assert (again.changed, again.model_calls) == (False, 0)
+
+
+def test_above_hard_with_degraded_summaries_left_it_is_not_exhausted_but_partial() -> None:
+    with Engine("sqlite://", window=300, summarizer=ScriptedModel("raising"), background=False, load_plugins=False) as engine:
+        thread = engine.thread("t")
+        thread.append([{"role": "user", "content": f"{n}: {LONG * 4}"} for n in range(12)], compact=False)
+        before = thread.context().messages
+        result = thread.compact()
+        assert result.summaries
+        assert result.tokens_after > thread.context().budget
+        assert result.status == "partial"
+        assert "above hard" in result.reason
+        assert "degraded" in result.reason
+        assert result.changed is (thread.context().messages != before), "what is behind the omission line did not change"
 
 
 def test_what_could_not_be_mended_is_tried_again_ever_later_or_once_others_were_written() -> None:
