@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
 
 from lossless_langgraph import LosslessSaver
 from lossless_langgraph_putting import config, put
@@ -55,6 +60,37 @@ def test_states_share_the_reading_but_nothing_that_can_be_changed(saver: Lossles
     for n in (1, 2, 4):
         assert found[n]["messages"] == [*given, *given]
         assert found[n]["messages"][2].artifact == {"rows": [[1, 2], (3, [4])]}
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
+def test_delta_channels_are_made_of_what_the_default_way_finds(saver: LosslessSaver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def extend(found: list[Any], given: list[list[Any]]) -> list[Any]:
+        return [*(found or []), *(one for some in given for one in some)]
+
+    class Log(TypedDict):
+        log: Any
+        other: Any
+
+    for name in ("log", "other"):
+        Log.__annotations__[name] = Annotated[list, DeltaChannel(extend, snapshot_frequency=7)]
+    graph = StateGraph(Log)
+    graph.add_node(
+        "work", lambda state: {"log": [f"{len(state['log'])} " + "x" * 99], "other": [1] if len(state["log"]) % 3 else []}
+    )
+    graph.add_edge(START, "work")
+    app = graph.compile(checkpointer=saver)
+    for n in range(9):
+        app.invoke({"log": [HumanMessage(f"given {n} " * 20, id=f"m{n}")]}, config())
+    saver.copy_thread("t", "copy")
+    app.invoke({"log": ["elsewhere"]}, [*app.get_state_history(config("copy"))][9].config)
+    places = [one.config for one in saver.list(None)]
+    assert len(places) > 50
+    for where in [*places[::4], config("copy"), config("absent"), config(checkpoint_id="absent")]:
+        asked: Any = {"config": where, "channels": ["log", "other", "absent"]}
+        assert saver.get_delta_channel_history(**asked) == BaseCheckpointSaver.get_delta_channel_history(saver, **asked)
+    assert asyncio.run(saver.aget_delta_channel_history(config=config(), channels=["log"]))["log"]["writes"]
+    monkeypatch.setattr(saver, "get_tuple", None)
+    assert saver.get_delta_channel_history(config=config(), channels=["log"])["log"]["writes"]
 
 
 def test_a_part_is_loaded_once_for_all_states_of_a_list(saver: LosslessSaver, monkeypatch: pytest.MonkeyPatch) -> None:

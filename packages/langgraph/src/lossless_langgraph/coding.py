@@ -21,6 +21,7 @@ from lossless.checkpoints import (
     Run,
     Seen,
     Stored,
+    StoredWrite,
     TreeReader,
     TreeWriter,
     WriteDraft,
@@ -199,13 +200,28 @@ class Coding:
             waits=lambda place: any(self._read_whole(channel) == INTERRUPT for channel in details.written(place)),
         )
 
+    def written_to(self, place: Place, write: StoredWrite) -> Any:
+        """Read which channel a write is to."""
+        with _naming(place, "a write"):
+            return self._read_whole(write.channel)
+
+    def value(self, place: Place, channel: str, item: bytes, parts: Mapping[bytes, bytes]) -> Any:
+        """Read a value of a channel by itself, of parts that are sound.
+
+        Raises:
+            CorruptError: it can't be read; the error names thread, channel and path.
+        """
+        reader = TreeReader(self.leaves, parts)
+        with _naming(place, f"channel {channel!r}", reader):
+            return reader.value(item)
+
     def read(self, stored: Stored, seen: Seen | None = None) -> CheckpointTuple:
         """Read a checkpoint, and let those that are read with the same ``seen`` share the work; no value is the same object.
 
         Raises:
             CorruptError: a value can't be read; the error names thread, channel and path.
         """
-        place, parts = stored.place, self._sound(stored.parts)
+        place, parts = stored.place, self.sound(stored.parts)
         if seen is not None:
             seen.add(parts)
             parts = seen.parts
@@ -268,7 +284,7 @@ class Coding:
             learn_run=lambda mark, run: memory.runs.put((here, mark), run),
         )
 
-    def _sound(self, parts: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+    def sound(self, parts: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
         """Give the parts that match their addresses; encrypted ones are known by what they were before, and guarded by that."""
         if self.leaves.encrypts:
             return parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
     get_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -29,6 +30,7 @@ from lossless.twins import async_twin
 from lossless_langchain.codec import FORMAT
 from lossless_langgraph.coding import Coding, Memory
 from lossless_langgraph.connecting import Connection, database_url
+from lossless_langgraph.deltas import delta_history
 from lossless_langgraph.filters import matches
 from lossless_langgraph.leaves import StockLeaves, leaves_for
 from lossless_langgraph.naming import checked_channels, checked_thread, run_mark, where_of
@@ -136,6 +138,14 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             if stored is not None:  # else somebody has removed it meanwhile
                 left = None if left is None else left - 1
                 yield coding.read(stored, seen)
+
+    def get_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
+        """Give what delta channels are made of before a checkpoint: their writes, back to the newest value, and that value.
+
+        Raises:
+            CorruptError: a value can't be read; the error names thread, channel and path.
+        """
+        return delta_history(self._store, self._coding(), where_of(config), channels)
 
     # Writing
 
@@ -299,6 +309,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
     # The same, async
 
     aget_tuple = async_twin(get_tuple)  # type: ignore[arg-type]
+    aget_delta_channel_history = async_twin(get_delta_channel_history)  # type: ignore[arg-type]
     aput = async_twin(put)  # type: ignore[arg-type]
     aput_writes = async_twin(put_writes)  # type: ignore[arg-type]
     adelete_thread = async_twin(delete_thread)  # type: ignore[arg-type]

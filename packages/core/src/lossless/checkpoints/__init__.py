@@ -4,7 +4,18 @@ The room knows nothing of a framework: it keeps trees of bytes. An adapter says 
 """
 
 from lossless.checkpoints.items import erased_item, joined, message_key, pieces, refers_to, shared_item, shares
-from lossless.checkpoints.model import CheckpointDraft, Gathered, Outline, Pair, Place, Stored, Thinned, Within, WriteDraft
+from lossless.checkpoints.model import (
+    CheckpointDraft,
+    Gathered,
+    Outline,
+    Pair,
+    Place,
+    Stored,
+    StoredWrite,
+    Thinned,
+    Within,
+    WriteDraft,
+)
 from lossless.checkpoints.removal import Details
 from lossless.checkpoints.seen import Seen
 from lossless.checkpoints.store import CheckpointStore
@@ -22,6 +33,7 @@ __all__ = [
     "Run",
     "Seen",
     "Stored",
+    "StoredWrite",
     "Thinned",
     "TreeReader",
     "TreeWriter",

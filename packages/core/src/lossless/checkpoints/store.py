@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, select
 
@@ -49,6 +49,16 @@ from lossless.store.rereading import rereads
 __all__ = ["CheckpointStore"]
 
 _PAGE = 64
+
+
+class Walk(Protocol):
+    """Goes back from a checkpoint to those it came from."""
+
+    def step(self, outline: Outline, writes: Sequence[StoredWrite]) -> tuple[list[bytes], bool]:
+        """Give the items that are needed of a checkpoint and its writes, and whether to go further back."""
+
+
+W = TypeVar("W", bound=Walk)
 
 
 class CheckpointStore:
@@ -164,6 +174,41 @@ class CheckpointStore:
                 place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
                 found = row_at(connection, self._namespace, line, place)
             return None if found is None else self._stored(connection, line, found, held)
+
+    @rereads
+    def ancestors(
+        self, thread_id: str, checkpoint_ns: str, checkpoint_id: str | None, begin: Callable[[], W]
+    ) -> tuple[W, dict[bytes, bytes]]:
+        """Go back from a checkpoint, or without an id from the newest: from parent to parent, as far as is wanted.
+
+        Args:
+            thread_id: the thread.
+            checkpoint_ns: the namespace.
+            checkpoint_id: the checkpoint, which is not itself stepped on.
+            begin: begins a walk; it may be called again if the connection is lost.
+
+        Returns:
+            The walk, and all parts of the items that its steps gave.
+        """
+        walk, items = begin(), list[bytes]()
+        with self._database.read() as connection:
+            line = find_line(connection, self._namespace, thread_id)
+            if line is None:
+                return walk, {}
+            place: Place | None = None
+            if checkpoint_id is None:
+                row = newest_row(connection, self._namespace, line, checkpoint_ns)
+            else:
+                place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
+                row = row_at(connection, self._namespace, line, place)
+            more = True
+            while more and row is not None and row.parent is not None:
+                place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=row.parent)
+                row = row_at(connection, self._namespace, line, place)
+                if row is not None:
+                    needed, more = walk.step(self._outline(connection, line, row), self._writes(connection, line, place))
+                    items += needed
+            return walk, load_parts(connection, self._namespace, line.pool, items)
 
     def outlines(
         self,
@@ -286,10 +331,7 @@ class CheckpointStore:
     def _stored(self, connection: Connection, line: Line, found: Any, held: Container[bytes]) -> Stored:
         outline = self._outline(connection, line, found)
         place = outline.place
-        writes: list[StoredWrite] = []
-        for row in writes_at(connection, self._namespace, line, place):
-            channel, value = pieces(rows.write_body(connection, self._namespace, line.pool, place, row))
-            writes.append(StoredWrite(task_id=row.task_id, channel=channel, value=value))
+        writes = self._writes(connection, line, place)
         roots = [*pieces(outline.channels), *(item for one in writes for item in (one.channel, one.value))]
         return Stored(
             place=place,
@@ -300,6 +342,13 @@ class CheckpointStore:
             writes=tuple(writes),
             parts=load_parts(connection, self._namespace, line.pool, roots, held),
         )
+
+    def _writes(self, connection: Connection, line: Line, place: Place) -> list[StoredWrite]:
+        writes: list[StoredWrite] = []
+        for row in writes_at(connection, self._namespace, line, place):
+            channel, value = pieces(rows.write_body(connection, self._namespace, line.pool, place, row))
+            writes.append(StoredWrite(task_id=row.task_id, channel=channel, value=value))
+        return writes
 
 
 class _TakenBack(Exception):
