@@ -1,7 +1,7 @@
 """Checkpointers of LangGraph's own, and ours, on the same thread: bytes, times, memory.
 
-``uv run --with langgraph-checkpoint-sqlite --with langgraph-checkpoint-postgres python -m benchmarks.langgraph_savers`` prints
-the tables; ``--write-docs`` puts them into ``docs/langgraph.md``. Names choose savers (``module:function`` is any other's).
+``uv run python -m benchmarks.langgraph_savers`` prints the tables; ``--write-docs`` keeps the results and puts the tables into
+``docs/langgraph.md``. Names choose savers (``module:function`` is any other's); those not named keep the results they have.
 ``--turns`` says how long the thread gets, ``--stock-turns`` how long with LangGraph's own savers, whose time and space grow with
 the square of it: what they would take at the full length is then worked out from what was measured, and marked with ≈.
 PostgreSQL is measured where ``LOSSLESS_BENCHMARK_POSTGRES_URL`` names a server; databases are made in it and dropped.
@@ -14,7 +14,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
@@ -23,9 +23,11 @@ from uuid import uuid4
 
 from benchmarks.langgraph_thread import SAVERS
 
-__all__ = ["PAGE", "growth", "main", "straightness"]
+__all__ = ["PAGE", "RESULTS", "growth", "main", "straightness", "summed_up", "tables", "write_docs"]
 
 _ROOT = Path(__file__).resolve().parents[1]
+RESULTS = _ROOT / "benchmarks" / "langgraph_savers.json"
+"""The results that the page shows, each of the last time that its saver was measured."""
 PAGE = _ROOT / "docs" / "langgraph.md"
 _VARIABLE = "LOSSLESS_BENCHMARK_POSTGRES_URL"
 _TITLES = {
@@ -37,31 +39,51 @@ _TITLES = {
     "memory": "`InMemorySaver`",
 }
 Found = Mapping[str, Any]
+Results = dict[str, dict[str, Found]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables, or write them into the page."""
     given = _parser().parse_args(arguments)
     names = given.names or [name for name in SAVERS if "postgres" not in name or os.environ.get(_VARIABLE)]
-    threads = {
-        name: _run("langgraph_thread", name, given.turns if "ours" in name or ":" in name else given.stock_turns)
-        for name in names
-    }
-    found = {"savers": _table(threads, given.turns)}
-    writers = {name: _run("langgraph_writers", name, given.puts, 5) for name in names if "postgres" in name}
-    if writers:
-        found["writers"] = _writers_table(writers)
-    text = PAGE.read_text(encoding="utf-8") if given.write_docs else ""
-    for name, table in found.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        if text:
-            before, rest = text.split(begin)
-            text = f"{before}{begin}\n{table}\n{end}{rest.split(end)[1]}"
-        else:
-            print(table, end="\n\n")
-    if text:
-        PAGE.write_text(text, encoding="utf-8")
+    results: Results = {"savers": {}, "writers": {}}
+    for name in names:
+        turns = given.turns if "ours" in name or ":" in name else given.stock_turns
+        results["savers"][name] = summed_up(_run("langgraph_thread", name, turns), given.turns)
+        if "postgres" in name:
+            results["writers"][name] = _run("langgraph_writers", name, given.puts, 5)
+    if given.write_docs:
+        write_docs(results)
+        return 0
+    print("\n\n".join(tables(results).values()))
     return 0
+
+
+def summed_up(one: Found, turns: int) -> Found:
+    """Give what tables need of a measured thread: instead of the bytes after each turn what they come to, and how straight."""
+    left = {name: value for name, value in one.items() if name not in ("sizes", "bytes")}
+    return {**left, "of": turns, "megabytes": growth(one["sizes"], turns) / 1e6, "straightness": straightness(one["sizes"])}
+
+
+def write_docs(results: Results) -> None:
+    """Keep results, and write the tables of all that are kept into the page."""
+    kept: Results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    for name, found in results.items():
+        merged = {**kept.get(name, {}), **found}
+        kept[name] = {saver: merged[saver] for saver in sorted(merged, key=lambda saver: (_order(saver), saver))}
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    for name, table in tables(kept).items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, rest = text.split(begin)
+        text = f"{before}{begin}\n{table}\n{end}{rest.split(end)[1]}"
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def tables(results: Results) -> dict[str, str]:
+    """Write results as tables, by the name of their place in the page."""
+    makers = {"savers": _table, "writers": _writers_table}
+    return {name: makers[name](found) for name, found in results.items() if found}
 
 
 def straightness(sizes: Sequence[float]) -> float:
@@ -86,45 +108,40 @@ def growth(sizes: Sequence[float], turns: int) -> float:
 # Tables
 
 
-def _table(found: Mapping[str, Found], turns: int) -> str:
-    rows = [
-        ("turns that were run", [f"{one['turns']}" for one in found.values()]),
-        (f"MB after {turns} turns (7 KB of text each)", [_megabytes(one, turns) for one in found.values()]),
-        (
-            "R² of a straight line through the bytes after each turn",
-            [f"{straightness(one['sizes']):.4f}" for one in found.values()],
-        ),
-        ("`put` p50 at a tenth of the turns, ms (a bare commit beside it)", [_put(one, "early") for one in found.values()]),
-        ("`put` p50 at the end, ms (a bare commit beside it)", [_put(one, "late") for one in found.values()]),
-        ("`put` at the end: ms above a bare commit", [f"{_above(one):.1f}" for one in found.values()]),
-        (
-            "`put` at the end: times that at a tenth",
-            [f"{one['puts']['late'] / one['puts']['early']:.1f}" for one in found.values()],
-        ),
-        ("the newest state, ms", [f"{one['newest']:.0f}" for one in found.values()]),
-        ("a history of 10 states, ms", [f"{one['history']:.0f}" for one in found.values()]),
-        ("`delete_thread`, ms", [f"{one['deleted']:,.0f}".replace(",", " ") for one in found.values()]),
-        ("`copy_thread`: ms; KB", [_copied(one) for one in found.values()]),
-        ("client memory above what it began with, MB", [f"{one['peak']:,.0f}".replace(",", " ") for one in found.values()]),
-    ]
+def _table(found: Mapping[str, Found]) -> str:
+    def row(what: str, give: Callable[[Found], str]) -> str:
+        return f"| {what} | {' | '.join(give(one).replace(',', ' ') for one in found.values())} |"
+
+    turns = max(one["of"] for one in found.values())
     heads = " | ".join(_TITLES.get(name, f"`{name}`") for name in found)
     return "\n".join(
-        [f"| | {heads} |", "|---" * (len(found) + 1) + "|", *(f"| {what} | {' | '.join(row)} |" for what, row in rows)]
+        [
+            f"| | {heads} |",
+            "|---" * (len(found) + 1) + "|",
+            row("turns that were run", lambda one: f"{one['turns']}"),
+            row(f"MB after {turns} turns (7 KB of text each)", _megabytes),
+            row("R² of a straight line through the bytes after each turn", lambda one: f"{one['straightness']:.4f}"),
+            row("`put` p50 at a tenth of the turns, ms (a bare commit beside it)", lambda one: _put(one, "early")),
+            row("`put` p50 at the end, ms (a bare commit beside it)", lambda one: _put(one, "late")),
+            row("`put` at the end: ms above a bare commit", lambda one: f"{one['puts']['late'] - one['commits']['late']:.1f}"),
+            row("`put` at the end: times that at a tenth", lambda one: f"{one['puts']['late'] / one['puts']['early']:.1f}"),
+            row("CPU of a `put` at the end, ms", lambda one: f"{one['cpu']:.1f}" if "cpu" in one else ""),
+            row("the newest state, ms", lambda one: f"{one['newest']:.0f}"),
+            row("a history of 10 states, ms", lambda one: f"{one['history']:.0f}"),
+            row("`delete_thread`, ms", lambda one: f"{one['deleted']:,.0f}"),
+            row("`copy_thread`: ms; KB", _copied),
+            row("client memory above what it began with, MB", lambda one: f"{one['peak']:,.0f}"),
+        ]
     )
 
 
-def _megabytes(one: Found, turns: int) -> str:
-    bytes = growth(one["sizes"], turns) / 1e6
-    text = f"{bytes:,.1f}" if bytes < 100 else f"{bytes:,.0f}".replace(",", " ")
-    return text if one["turns"] >= turns else f"≈ {text}"
+def _megabytes(one: Found) -> str:
+    text = f"{one['megabytes']:,.1f}" if one["megabytes"] < 100 else f"{one['megabytes']:,.0f}"
+    return text if one["turns"] >= one["of"] else f"≈ {text}"
 
 
 def _put(one: Found, when: str) -> str:
     return f"{one['puts'][when]:.1f} ({one['commits'][when]:.1f})"
-
-
-def _above(one: Found) -> float:
-    return float(one["puts"]["late"] - one["commits"]["late"])
 
 
 def _copied(one: Found) -> str:
@@ -143,6 +160,10 @@ def _writers_table(found: Mapping[str, Found]) -> str:
             f"| {_TITLES.get(name, name)} | {one['puts']:,.0f} | {same} | {ratio} | {one['bare']:,.0f} |".replace(",", " ")
         )
     return "\n".join(lines)
+
+
+def _order(saver: str) -> int:
+    return list(SAVERS).index(saver) if saver in SAVERS else len(SAVERS)
 
 
 # Children

@@ -45,7 +45,7 @@ def measured(saver: str, turns: int) -> dict[str, Any]:
     ):
         _turn(_graph(found), "warm", 0)
         base, empty = _memory("VmRSS"), size()
-        puts = _timed(found, "put")
+        puts, cpu = _timed(found, "put")
         sizes, marks, bare = [], [], []
         for turn in range(1, turns + 1):
             _turn(_graph(found), "thread", turn)
@@ -63,6 +63,7 @@ def measured(saver: str, turns: int) -> dict[str, Any]:
         "turns": turns,
         "bytes": written,
         "sizes": sizes,
+        "cpu": _at(cpu, marks, turns),
         "puts": {name: _at(puts, marks, at) for name, at in (("early", turns // 10), ("late", turns))},
         "commits": {name: median(bare[max(0, at - _WINDOW) : at]) for name, at in (("early", turns // 10), ("late", turns))},
         "history": history,
@@ -279,19 +280,20 @@ def _milliseconds(call: Callable[[], object]) -> float:
     return 1e3 * (time.perf_counter() - started)
 
 
-def _timed(saver: Any, name: str) -> list[float]:
-    """Let a saver note the milliseconds of each call of a method."""
-    method, spent = getattr(saver, name), list[float]()
+def _timed(saver: Any, name: str) -> tuple[list[float], list[float]]:
+    """Let a saver note the milliseconds of each call of a method, and those of CPU of the calling thread."""
+    method, spent, used = getattr(saver, name), list[float](), list[float]()
 
     @wraps(method)
     def timed(*given: Any, **options: Any) -> Any:
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.thread_time()
         result = method(*given, **options)
+        used.append(1e3 * (time.thread_time() - cpu))
         spent.append(1e3 * (time.perf_counter() - started))
         return result
 
     setattr(saver, name, timed)
-    return spent
+    return spent, used
 
 
 def _memory(field: str) -> float:

@@ -54,6 +54,7 @@ class Memory:
         self.pools: Recent[str, int] = Recent(4_096)
         self.parts: Recent[tuple[int, bytes], bool] = Recent(_REMEMBERED)
         self.items: Recent[tuple[int, bytes], bytes] = Recent(_REMEMBERED)
+        self.channels: Recent[Place, bytes] = Recent(1_024)
         self.runs: Recent[tuple[int, bytes], Run] = Recent(_REMEMBERED // 32)
         self.erased: Recent[str, dict[str, bytes]] = Recent(4_096)
 
@@ -178,8 +179,12 @@ class Coding:
 
     def channels(self, outline: Outline) -> dict[str, tuple[Any, bytes]]:
         """Read which content each channel of a checkpoint has."""
-        with _naming(outline.place, "its channels"):
-            return dict(self._channels(outline.channels))
+        return self.channels_in(outline.place, outline.channels)
+
+    def channels_in(self, place: Place, channels: bytes) -> dict[str, tuple[Any, bytes]]:
+        """Read which content each channel of a checkpoint has, of its joined items."""
+        with _naming(place, "its channels"):
+            return dict(self._channels(channels))
 
     def facts(self, outline: Outline) -> dict[str, Any]:
         """Read the metadata of a checkpoint."""

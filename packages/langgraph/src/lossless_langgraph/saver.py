@@ -169,7 +169,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         marked = None if run is None else coding.address(run_mark(run))
 
         def attempt(pool: int | None, afresh: bool) -> Gathered | None:
-            inherited = self._inherited(coding, place, parent, checkpoint, new_versions)
+            inherited = self._inherited(coding, place, parent, checkpoint, new_versions, afresh=afresh)
             draft, gathered, tracks = coding.draft(
                 place, parent, marked, checkpoint, facts, new_versions, inherited, pool, afresh=afresh
             )
@@ -178,6 +178,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
                 return None
             if captured is not None:
                 captured.committed()
+            self._memory.channels.put(place, draft.channels)
             return gathered
 
         self._until_stored(coding, thread_id, attempt)
@@ -357,13 +358,24 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         return self._store.outlines(thread_id, config["configurable"].get("checkpoint_ns"), checkpoint_id, older, most=most)
 
     def _inherited(
-        self, coding: Coding, place: Place, parent: str | None, checkpoint: Checkpoint, changed: ChannelVersions
+        self,
+        coding: Coding,
+        place: Place,
+        parent: str | None,
+        checkpoint: Checkpoint,
+        changed: ChannelVersions,
+        *,
+        afresh: bool,
     ) -> dict[str, tuple[Any, bytes]]:
         """Give the channels of the checkpoint before, if any of them stands unchanged."""
         if parent is None or all(name in changed for name in checkpoint["channel_versions"]):
             return {}
-        before = self._store.outline(Place(thread_id=place.thread_id, checkpoint_ns=place.checkpoint_ns, checkpoint_id=parent))
-        return {} if before is None else coding.channels(before)
+        before = Place(thread_id=place.thread_id, checkpoint_ns=place.checkpoint_ns, checkpoint_id=parent)
+        remembered = None if afresh else self._memory.channels.get(before)
+        if remembered is not None:
+            return coding.channels_in(before, remembered)
+        stored = self._store.outline(before)
+        return {} if stored is None else coding.channels(stored)
 
     def _until_stored(self, coding: Coding, thread_id: str, attempt: Callable[[int | None, bool], Gathered | None]) -> None:
         """Store, afresh if something that was relied on is not there."""

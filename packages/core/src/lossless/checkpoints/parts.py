@@ -8,6 +8,7 @@ from contextlib import suppress
 from sqlalchemy import Connection, bindparam, delete, func, select
 
 from lossless.checkpoints.items import refers_to, shares
+from lossless.checkpoints.several import Several
 from lossless.checkpoints.sharing import load_messages, sweep_messages
 from lossless.errors import CorruptError
 from lossless.store.blobs import pack, unpack
@@ -41,12 +42,7 @@ def insert_parts(connection: Connection, namespace: str, pool: int, parts: Mappi
 def absent_parts(connection: Connection, namespace: str, pool: int, digests: Iterable[bytes]) -> set[bytes]:
     """Give those of some addresses that have no part."""
     wanted = set(digests)
-    absent = set(wanted)
-    for some in _groups(wanted):
-        absent -= {
-            bytes(row.digest) for row in connection.execute(_HELD, {"namespace": namespace, "pool": pool, "digests": some})
-        }
-    return absent
+    return wanted - {bytes(row.digest) for row in _HELD.rows(connection, {"namespace": namespace, "pool": pool}, wanted)}
 
 
 def load_part(connection: Connection, namespace: str, pool: int, digest: bytes) -> bytes | None:
@@ -156,7 +152,7 @@ def _groups(digests: set[bytes]) -> Iterator[list[bytes]]:
 _OF_POOL = (_PART.c.namespace == bindparam("namespace"), _PART.c.pool == bindparam("pool"))
 _NAMED = _PART.c.digest.in_(bindparam("digests", expanding=True))
 _INSERT = Prepared(insert_new(_PART))
-_HELD = select(_PART.c.digest).where(*_OF_POOL, _NAMED)
+_HELD = Several(lambda digests: select(_PART.c.digest).where(*_OF_POOL, _PART.c.digest.in_(digests)))
 _LOAD = select(_PART.c.digest, _PART.c.inner, _PART.c.size, _PART.c.codec, _PART.c.data).where(*_OF_POOL, _NAMED)
 _LOAD_ONE = Prepared(select(_PART.c.size, _PART.c.codec, _PART.c.data).where(*_OF_POOL, _PART.c.digest == bindparam("digest")))
 _NODES = _LOAD.where(_PART.c.inner == 1)

@@ -5,10 +5,12 @@ A checkpoint names the blob of a message's payload, and its pool says so, so tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 from sqlalchemy import Connection, bindparam, delete, select
 
+from lossless.checkpoints.several import Several
 from lossless.errors import CorruptError
 from lossless.store.blobs import payload_of, stored_blob
 from lossless.store.prepared import Prepared
@@ -20,7 +22,6 @@ __all__ = ["absent_messages", "load_messages", "share_messages", "shared_anywher
 
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 _SHARE = CheckpointShareRow.__table__  # type: ignore[attr-defined]
-_AT_ONCE = 500
 
 
 def share_messages(
@@ -44,12 +45,9 @@ def share_messages(
 def load_messages(connection: Connection, namespace: str, digests: Collection[bytes]) -> dict[bytes, bytes]:
     """Load the payloads of messages by digest; one that is not there, or can't be read, is left out."""
     vault, found = vault_of(connection), dict[bytes, bytes]()
-    for some in _groups(digests):
-        for row in connection.execute(_LOAD, {"namespace": namespace, "digests": some}):
-            try:
-                found[bytes(row.digest)] = payload_of(vault, namespace, row)
-            except CorruptError:  # whoever reads the value says where in it a message is missing
-                continue
+    for row in _LOAD.rows(connection, {"namespace": namespace}, digests):
+        with suppress(CorruptError):  # whoever reads the value says where in it a message is missing
+            found[bytes(row.digest)] = payload_of(vault, namespace, row)
     return found
 
 
@@ -63,20 +61,13 @@ def sweep_messages(connection: Connection, namespace: str, pool: int, live: Coll
 
 def absent_messages(connection: Connection, namespace: str, digests: Collection[bytes]) -> set[bytes]:
     """Give those of some digests of which there is no blob."""
-    absent = set(digests)
-    for some in _groups(digests):
-        held = connection.execute(_HELD, {"namespace": namespace, "digests": some}).scalars()
-        absent.difference_update(bytes(digest) for digest in held)
-    return absent
+    return set(digests) - {bytes(row.digest) for row in _HELD.rows(connection, {"namespace": namespace}, digests)}
 
 
 def unnamed_messages(connection: Connection, namespace: str, pool: int, digests: Collection[bytes]) -> set[bytes]:
     """Give those of some digests that a pool does not say it shares."""
-    unnamed = set(digests)
-    for some in _groups(digests):
-        named = connection.execute(_NAMED, {"namespace": namespace, "pool": pool, "digests": some})
-        unnamed.difference_update(bytes(row.digest) for row in named)
-    return unnamed
+    named = _NAMED.rows(connection, {"namespace": namespace, "pool": pool}, digests)
+    return set(digests) - {bytes(row.digest) for row in named}
 
 
 def shared_anywhere(connection: Connection, namespace: str) -> set[bytes]:
@@ -84,21 +75,16 @@ def shared_anywhere(connection: Connection, namespace: str) -> set[bytes]:
     return {bytes(digest) for digest in connection.execute(_EVERY, {"namespace": namespace}).scalars()}
 
 
-def _groups(digests: Iterable[bytes]) -> Iterator[list[bytes]]:
-    ordered = sorted(digests)
-    for start in range(0, len(ordered), _AT_ONCE):
-        yield ordered[start : start + _AT_ONCE]
-
-
 _OF_POOL = (_SHARE.c.namespace == bindparam("namespace"), _SHARE.c.pool == bindparam("pool"))
 _ALL = select(_SHARE.c.digest).where(*_OF_POOL)
 _EVERY = select(_SHARE.c.digest).where(_SHARE.c.namespace == bindparam("namespace")).distinct()
-_NAMED = _ALL.where(_SHARE.c.digest.in_(bindparam("digests", expanding=True)))
-_HELD = select(_BLOB.c.digest).where(
-    _BLOB.c.namespace == bindparam("namespace"), _BLOB.c.digest.in_(bindparam("digests", expanding=True))
-)
-_LOAD = select(_BLOB.c.digest, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data).where(
-    _BLOB.c.namespace == bindparam("namespace"), _BLOB.c.digest.in_(bindparam("digests", expanding=True))
+_NAMED = Several(lambda digests: _ALL.where(_SHARE.c.digest.in_(digests)))
+_OF_NAMESPACE = _BLOB.c.namespace == bindparam("namespace")
+_HELD = Several(lambda digests: select(_BLOB.c.digest).where(_OF_NAMESPACE, _BLOB.c.digest.in_(digests)))
+_LOAD = Several(
+    lambda digests: select(_BLOB.c.digest, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data).where(
+        _OF_NAMESPACE, _BLOB.c.digest.in_(digests)
+    )
 )
 _INSERT_BLOB = Prepared(insert_new(_BLOB))
 _INSERT_SHARE = Prepared(insert_new(_SHARE))
