@@ -125,11 +125,11 @@ def _table(found: Mapping[str, Found]) -> str:
             row("`put` p50 at the end, ms (a bare commit beside it)", lambda one: _put(one, "late")),
             row("`put` at the end: ms above a bare commit", lambda one: f"{one['puts']['late'] - one['commits']['late']:.1f}"),
             row("`put` at the end: times that at a tenth", lambda one: f"{one['puts']['late'] / one['puts']['early']:.1f}"),
-            row("CPU of a `put` at the end, ms", lambda one: f"{one['cpu']:.1f}" if "cpu" in one else ""),
-            row("the newest state, ms", lambda one: f"{one['newest']:.0f}"),
-            row("a history of 10 states, ms", lambda one: f"{one['history']:.0f}"),
-            row("`delete_thread`, ms", lambda one: f"{one['deleted']:,.0f}"),
-            row("`copy_thread`: ms; KB", _copied),
+            row("`put` at the end: CPU, ms", lambda one: f"{one['cpu']:.1f}" if "cpu" in one else ""),
+            row("the newest state: CPU, ms", lambda one: f"{one['newest']:.0f}"),
+            row("a history of 10 states: CPU, ms", lambda one: f"{one['history']:.0f}"),
+            row("`delete_thread`: CPU, ms", lambda one: f"{one['deleted']:,.0f}"),
+            row("`copy_thread`: CPU, ms; KB", _copied),
             row("client memory above what it began with, MB", lambda one: f"{one['peak']:,.0f}"),
         ]
     )
