@@ -1,17 +1,36 @@
-"""Databases that tests share: a URL of an empty SQLite database, of an empty PostgreSQL database, or of one after the other."""
+"""Databases that tests share: a URL of an empty SQLite database, of an empty PostgreSQL database, or of one after the other.
+
+And how tests are run: the whole suite on all cores, some of it in one process; property tests without a time limit an example,
+which a busy machine would not keep.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from lossless import AesGcmCipher
 from lossless.store import blobs
 from lossless.store.connection import Database, open_database
 from lossless_postgres import Server, ServerAbsentError, shared_server
+
+settings.register_profile("lossless", deadline=None)
+settings.load_profile("lossless")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run the whole suite on all cores; whoever names some of it is served sooner by the one process that is there."""
+    options = config.option
+    alone = config.args_source is pytest.Config.ArgsSource.ARGS or options.usepdb or options.collectonly
+    if not alone and config.pluginmanager.hasplugin("xdist") and options.numprocesses is None and options.dist == "no":
+        options.numprocesses = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        options.dist = "worksteal"
 
 
 @pytest.fixture(scope="session")

@@ -86,7 +86,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(VALUES, VALUES)
 def test_any_value_anywhere_in_a_message_comes_back_equal(artifact: Any, extra: Any) -> None:
     message = ToolMessage("x", tool_call_id="c", artifact=artifact, additional_kwargs={"k": extra}, own=extra)  # type: ignore[call-arg]

@@ -113,6 +113,7 @@ def an_engine_is_used() -> None:
         thread = engine.thread("t")
         refs = thread.append({"role": "user", "content": "hello", "id": "a"}, created_at=datetime.now())
         assert_type(refs, list[MessageRef])
+        assert_type(thread.rearrange(lambda shown: [shown.refs[0], {"role": "user", "content": "x"}]), list[MessageRef])
         thread.append([{"role": "user", "content": "one"}, *thread.messages()], compact=False, format="anthropic")
         context = thread.context(overhead=100, tools=[{"name": "f"}], profile="gemini")
         assert_type(context, lossless.ActiveContext)
@@ -206,6 +207,8 @@ async def llamaindex_is_typed(engine: lossless.Engine) -> None:
     assert_type(memory.engine, lossless.Engine)
     assert_type(lossless_llamaindex.LosslessChatStore(url="sqlite://").get_keys(), list[str])
     assert_type(await lossless_llamaindex.LosslessAsyncChatStore(engine=engine).count_messages("k"), int)
+    assert_type(lossless_llamaindex.LosslessReActAgent(llm=None).token_limit, int | None)
+    assert_type(lossless_llamaindex.LosslessCodeActAgent(print, token_limit=4_000).token_limit, int | None)
     assert_type(lossless_llamaindex.LosslessMemoryBlock(engine=engine, session_id="s").name, str)
     assert_type(lossless_llamaindex.import_chat_store("chat_store.json", engine), dict[str, int])
     lossless_llamaindex.LosslessMemory(engine, session_id=7)  # type: ignore[arg-type]

@@ -221,7 +221,7 @@ def test_verify_finds_what_was_changed_behind_our_back(run: Run, url: str, tmp_p
     connection.close()
     broken = run("verify", "--url", url)
     assert broken.code == 1
-    assert "thread harbour: message m_2 (seq 2) was changed" in broken.out
+    assert "thread harbour: message m_5 (seq 5) was changed" in broken.out
     document = run("verify", "harbour", "--url", url, "--json")
     assert document.code == 1
     assert document.document["ok"] is False

@@ -259,7 +259,7 @@ def test_real_conversations_are_imported_once(run: Run) -> None:
 MESSAGES = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=12)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(MESSAGES, MESSAGES, st.integers(0, 3))
 def test_comparing_never_takes_for_known_what_is_not_stored_in_that_order(
     stored: list[bytes], given: list[bytes], lead: int

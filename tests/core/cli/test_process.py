@@ -249,12 +249,18 @@ def test_a_full_disk_is_said(url: str, arguments: list[str]) -> None:
     assert (done.returncode, done.stderr) == (1, "lossless: can't go on: No space left on device\n")
 
 
+INTERRUPTIBLE = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "  # what runs in the background ignores it
+    "from lossless.cli import main; sys.exit(main())"
+)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are other ones there")
 def test_an_interrupt_ends_it_with_130_and_a_word(tmp_path: Path, talk: Talk) -> None:
     lines = [json.dumps({"id": f"c{place}", "messages": talk(8)}) for place in range(3_000)]
     (tmp_path / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
     with subprocess.Popen(
-        [sys.executable, "-m", "lossless", "import", "many.jsonl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", INTERRUPTIBLE, "import", "many.jsonl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as started:
         deadline = time.monotonic() + 60
         while not (tmp_path / "lossless.db-wal").exists() and time.monotonic() < deadline:

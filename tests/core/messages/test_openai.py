@@ -207,7 +207,7 @@ payloads = st.builds(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(anything | payloads)
 def test_reading_anything_gives_parts_or_a_message_error(payload: Any) -> None:
     for form in (OPENAI, ANTHROPIC):
@@ -222,7 +222,7 @@ def test_reading_anything_gives_parts_or_a_message_error(payload: Any) -> None:
             shown_by.render([Turn(role, parts, "m_1", payload if form is shown_by else None)])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(payloads, max_size=4), st.sampled_from([OPENAI, ANTHROPIC]), st.sampled_from([OPENAI, ANTHROPIC]), st.data())
 def test_whatever_was_read_can_be_shown_to_every_provider(given_: list[Any], stored: Any, shown_by: Any, data: Any) -> None:
     profile = PROFILES[data.draw(st.sampled_from(list(PROFILES)))]

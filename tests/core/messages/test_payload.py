@@ -83,7 +83,7 @@ def types_in(value: Any) -> set[type]:
     return found
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(values)
 def test_what_goes_in_comes_out_equal(value: Any) -> None:
     assert same(decode(encode(value)), value)
@@ -251,7 +251,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(json_values)
 def test_forged_tags_construct_allowed_types_or_are_refused(forged: Any) -> None:
     try:

@@ -167,7 +167,7 @@ def stored_results(call_id: str) -> Result | None:
     return Result(call_id, found[call_id]) if call_id in found else None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(soups())
 def test_whatever_was_stored_is_rendered_as_the_provider_takes_it(soup: tuple[list[Turn], str, Profile]) -> None:
     turns, shown, profile = soup
@@ -176,7 +176,7 @@ def test_whatever_was_stored_is_rendered_as_the_provider_takes_it(soup: tuple[li
     assert problems(rendered.messages, profile, rendered.system) == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(soups())
 def test_repairing_again_changes_nothing(soup: tuple[list[Turn], str, Profile]) -> None:
     turns, _, profile = soup
@@ -187,7 +187,7 @@ def test_repairing_again_changes_nothing(soup: tuple[list[Turn], str, Profile]) 
     assert all(a is b for a, b in zip(once.turns, again.turns, strict=True))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(soups())
 def test_a_history_is_changed_exactly_if_a_repair_is_reported(soup: tuple[list[Turn], str, Profile]) -> None:
     turns, _, profile = soup
@@ -197,7 +197,7 @@ def test_a_history_is_changed_exactly_if_a_repair_is_reported(soup: tuple[list[T
     assert untouched is is_valid(turns, profile)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(soups())
 def test_every_text_and_every_answered_result_is_still_there(soup: tuple[list[Turn], str, Profile]) -> None:
     turns, shown, profile = soup
@@ -211,7 +211,7 @@ def test_every_text_and_every_answered_result_is_still_there(soup: tuple[list[Tu
         assert arguments.strip('{}" ').removeprefix('q": "') in text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(soups())
 def test_each_call_is_shown_with_its_own_result(soup: tuple[list[Turn], str, Profile]) -> None:
     turns, _, profile = soup
@@ -223,7 +223,7 @@ def test_each_call_is_shown_with_its_own_result(soup: tuple[list[Turn], str, Pro
         assert [line for line in shown[arguments].split("\n") if line in lines] == lines
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(soups())
 def test_what_is_rendered_is_fresh(soup: tuple[list[Turn], str, Profile]) -> None:
     turns, shown, profile = soup

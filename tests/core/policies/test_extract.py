@@ -111,7 +111,7 @@ def test_what_orders_or_excludes_is_a_constraint(text: str) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=80)
 def test_no_constraint_is_passed_over(data: st.DataObject) -> None:
     letters = st.characters(codec="ascii", categories=("L", "N"), include_characters=" '")
     text = data.draw(st.from_regex(CONSTRAINT.pattern, alphabet=letters))

@@ -245,7 +245,7 @@ TURN = st.one_of(
 
 
 @given(st.lists(TURN, max_size=8), st.integers(0, 400), st.integers(0, 200), st.none() | TEXT)
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=80)
 def test_every_note_of_any_conversation_is_sound(
     counter: TokenCounter, messages: Messages, budget: int, smaller: int, goal: str | None
 ) -> None:

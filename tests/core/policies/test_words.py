@@ -20,7 +20,7 @@ CUES: dict[str, Cue] = {
 
 @pytest.mark.parametrize("name", sorted(CUES))
 @given(data=st.data())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=75, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_the_shortcut_misses_no_clause_that_the_pattern_finds(name: str, data: st.DataObject) -> None:
     cue = CUES[name]
     text = data.draw(st.from_regex(cue.pattern, alphabet=st.characters(codec="ascii")))

@@ -59,7 +59,7 @@ def seqs(thread: Thread, pattern: str, **options: Any) -> list[int]:
     return [hit.seq for hit in found]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(data=st.data())
 def test_any_substring_is_found_in_any_case(thread: Thread, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(TEXTS) - 1))
@@ -94,7 +94,7 @@ def test_one_and_two_characters_of_any_script_are_found(thread: Thread, pattern:
     assert number in seqs(thread, pattern)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(pattern=META | st.text(max_size=8), mode=st.sampled_from(["exact", "words", "regex"]))
 @example(pattern="\ud800", mode="exact")
 @example(pattern="\0", mode="words")

@@ -86,7 +86,7 @@ def found(engine: Engine, pattern: str, mode: str, thread: str | None = None) ->
             return hits
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=QUERIES)
 def test_words_find_the_same_in_both_and_what_the_tokens_say(engines: list[Engine], query: str) -> None:
     expression = parse_words(query).expression

@@ -64,7 +64,7 @@ PLACES = st.sampled_from(SCRIPTS).flatmap(
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=PLACES, changed=st.sampled_from([str, str.upper, str.lower, str.casefold, str.swapcase]))
 @example(place=("Kelvin \u212a", 7, 1), changed=str)
 @example(place=("ﬁle", 0, 1), changed=str)
@@ -86,7 +86,7 @@ def test_every_single_character_and_every_pair_is_found_in_both(engines: list[En
             assert seq in seqs(engine, pattern, "exact"), pattern
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     query=st.text(alphabet=st.sampled_from(sorted(set("".join(SCRIPTS)) | set(' "*()'))), max_size=10)
     | st.sampled_from(SCRIPTS).flatmap(lambda text: st.sampled_from(text.split() or [text]))
