@@ -8,6 +8,7 @@ import math
 import multiprocessing
 import os
 import threading
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -27,7 +28,7 @@ from lossless import AesGcmCipher, Engine
 from lossless.errors import ConfigError, CorruptError, ExistsError, LosslessError, MessageError
 from lossless.store.tables import CheckpointPartRow
 from lossless_langgraph import LosslessSaver
-from lossless_langgraph_putting import config, put, put_for_ever
+from lossless_langgraph_putting import config, put, put_by_threads, put_for_ever
 
 PARTS = CheckpointPartRow.__table__  # type: ignore[attr-defined]
 SURROGATE = "x\ud800y"
@@ -371,6 +372,21 @@ def test_eight_threads_put_at_once(saver: LosslessSaver) -> None:
         one.join()
     assert failures == []
     assert [len(list(saver.list(config(f"thread {n}")))) for n in range(4)] == [50] * 4
+
+
+@pytest.mark.slow
+def test_two_processes_with_four_threads_each_put_into_one_file(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/x.db"
+    names = [[f"process {process} thread {n}" for n in range(4)] for process in range(2)]
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as processes:
+        done = [processes.submit(put_by_threads, url, of_process, 50) for of_process in names]
+        assert [one.result() for one in done] == [[], []]
+    with Engine(url, load_plugins=False) as engine:
+        saver = LosslessSaver(engine)
+        for name in [*names[0], *names[1]]:
+            found = list(saver.list(config(name)))
+            assert [one.checkpoint["channel_values"]["n"] for one in found] == list(range(50))[::-1]
+            assert all(len(one.pending_writes or ()) == 1 for one in found)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from langgraph.checkpoint.base import empty_checkpoint
@@ -9,7 +10,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from lossless import Engine
 from lossless_langgraph import LosslessSaver
 
-__all__ = ["config", "put", "put_for_ever"]
+__all__ = ["config", "put", "put_by_threads", "put_for_ever"]
 
 
 def config(thread: Any = "t", **more: Any) -> Any:
@@ -24,6 +25,29 @@ def put(saver: LosslessSaver, values: dict[str, Any], parent: Any = None, *, ver
     versions = {name: version or saver.get_next_version(None, None) for name in values}
     checkpoint["channel_versions"] = versions
     return saver.put(parent or config(), checkpoint, metadata, versions)  # type: ignore[arg-type]
+
+
+def put_by_threads(url: str, names: list[str], count: int) -> list[BaseException]:
+    """Put so many checkpoints, each with a write, on each of some threads at once; give what went wrong."""
+    failures: list[BaseException] = []
+    with Engine(url, load_plugins=False) as engine:
+        saver = LosslessSaver(engine)
+
+        def work(name: str) -> None:
+            try:
+                where = config(name)
+                for n in range(count):
+                    where = put(saver, {"log": [f"{name} {one} " + "x" * 90 for one in range(n % 9)], "n": n}, where)
+                    saver.put_writes(where, [("log", n)], "task")
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in names]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    return failures
 
 
 def put_for_ever(url: str, ready: Any) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, and_, bindparam, literal_column, or_, select
 
 from lossless.checkpoints import rows
 from lossless.checkpoints.lines import Line, users_of
 from lossless.checkpoints.model import Outline, Place
 from lossless.checkpoints.rows import CHECKPOINT, INHERITED, WRITE
+from lossless.store.prepared import Prepared
 
 __all__ = ["Wanted", "newest_row", "outlines_of_all", "outlines_of_line", "outlines_to_thin", "row_at", "write_keys", "writes_at"]
 
@@ -21,17 +22,18 @@ _NEWEST_FIRST = (CHECKPOINT.c.checkpoint_id.desc(), CHECKPOINT.c.checkpoint_ns.d
 
 def row_at(connection: Connection, namespace: str, line: Line, place: Place) -> Any:
     """Give the row of a checkpoint, or None."""
+    if len(line.strands) == 1:
+        return _ROW.first(connection, _named(namespace, line, place))
     wanted = rows.CHECKPOINTS.where(*_at(CHECKPOINT, namespace, line.strands, place))
     return _nearest(line, connection.execute(wanted).all())
 
 
 def newest_row(connection: Connection, namespace: str, line: Line, checkpoint_ns: str) -> Any:
     """Give the row of the newest checkpoint of a namespace, or None."""
-    shown = (CHECKPOINT.c.namespace == namespace, CHECKPOINT.c.checkpoint_ns == checkpoint_ns, CHECKPOINT.c.hidden == 0)
-    own = rows.CHECKPOINTS.where(*shown, CHECKPOINT.c.strand == line.own).order_by(CHECKPOINT.c.checkpoint_id.desc()).limit(1)
-    found = connection.execute(own).one_or_none()
+    found = _NEWEST.first(connection, {"namespace": namespace, "strand": line.own, "checkpoint_ns": checkpoint_ns})
     if len(line.strands) == 1:
         return found
+    shown = (CHECKPOINT.c.namespace == namespace, CHECKPOINT.c.checkpoint_ns == checkpoint_ns, CHECKPOINT.c.hidden == 0)
     # one look into the index for each strand, however many checkpoints it has
     newest = select(CHECKPOINT.c.checkpoint_id).where(*shown, CHECKPOINT.c.strand == INHERITED.c.strand)
     newest = newest.order_by(CHECKPOINT.c.checkpoint_id.desc()).limit(1)
@@ -45,6 +47,8 @@ def newest_row(connection: Connection, namespace: str, line: Line, checkpoint_ns
 
 def writes_at(connection: Connection, namespace: str, line: Line, place: Place) -> list[Any]:
     """Give the rows of the writes after a checkpoint, in their order."""
+    if len(line.strands) == 1:
+        return _WRITES.all(connection, _named(namespace, line, place))
     wanted = rows.WRITES.where(*_at(WRITE, namespace, line.strands, place))
     ordered = wanted.order_by(WRITE.c.task_path, WRITE.c.task_id, WRITE.c.idx)
     return _without_farther(line, connection.execute(ordered).all(), lambda row: (row.task_id, row.idx))
@@ -151,6 +155,15 @@ def _at(table: Any, namespace: str, strands: Sequence[int], place: Place) -> tup
     )
 
 
+def _named(namespace: str, line: Line, place: Place) -> dict[str, Any]:
+    return {
+        "namespace": namespace,
+        "strand": line.own,
+        "checkpoint_ns": place.checkpoint_ns,
+        "checkpoint_id": place.checkpoint_id,
+    }
+
+
 def _nearest(line: Line, found: Sequence[Any]) -> Any:
     return min(found, key=lambda row: line.strands.index(row.strand), default=None)
 
@@ -174,3 +187,18 @@ def _after(last: Place) -> Iterable[Any]:
     column = CHECKPOINT.c
     same = and_(column.checkpoint_id == last.checkpoint_id, column.checkpoint_ns < last.checkpoint_ns)
     return [column.checkpoint_id <= last.checkpoint_id, or_(column.checkpoint_id < last.checkpoint_id, same)]
+
+
+def _bound(table: Any, *names: str) -> list[Any]:
+    return [table.c[name] == bindparam(name) for name in names]
+
+
+_KEY = ("namespace", "strand", "checkpoint_ns", "checkpoint_id")
+# For a thread that inherits nothing: as most do, and as is asked most often.
+_ROW = Prepared(rows.CHECKPOINTS.where(*_bound(CHECKPOINT, *_KEY)))
+_WRITES = Prepared(rows.WRITES.where(*_bound(WRITE, *_KEY)).order_by(WRITE.c.task_path, WRITE.c.task_id, WRITE.c.idx))
+_NEWEST = Prepared(
+    rows.CHECKPOINTS.where(*_bound(CHECKPOINT, *_KEY[:3]), CHECKPOINT.c.hidden == literal_column("0"))
+    .order_by(CHECKPOINT.c.checkpoint_id.desc())
+    .limit(literal_column("1"))
+)
