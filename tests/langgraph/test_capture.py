@@ -12,9 +12,10 @@ from langchain.agents import create_agent
 from langchain.tools import tool
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, _messages_delta_reducer, add_messages
 from sqlalchemy import text
 
 from lossless import Engine
@@ -433,3 +434,22 @@ def test_private_messages_of_a_graph_within_a_graph_are_found_and_not_shown(save
     saver.delete_thread("t")
     assert engine.grep("walruses").items == []
     assert engine.verify().ok
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
+def test_what_is_written_to_a_delta_channel_is_the_threads(saver: LosslessSaver) -> None:
+    class State(TypedDict):
+        messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer, snapshot_frequency=5)]
+
+    graph = StateGraph(State)
+    graph.add_node("answer", lambda state: {"messages": [AIMessage("noted", id=f"a{len(state['messages'])}")]})
+    graph.add_edge(START, "answer")
+    app = graph.compile(checkpointer=saver)
+    for n in range(6):
+        app.invoke({"messages": [HumanMessage(f"turn {n}", id=f"h{n}")]}, CONFIG)
+        if n in (0, 5):
+            same(app, saver)
+    assert rows(saver.engine) == 12
+    past = next(state for state in app.get_state_history(CONFIG) if len(state.values["messages"]) == 4 and not state.next)
+    app.invoke({"messages": [HumanMessage("another way", id="f")]}, past.config)
+    assert len(same(app, saver)) == 6

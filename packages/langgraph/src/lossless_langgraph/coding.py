@@ -110,7 +110,7 @@ class Coding:
         """
         keeper = self._keeper(place)
         writer = self._writer(pool, afresh, keeper)
-        found, tracks = self._written(place, checkpoint, facts, changed, inherited, writer, afresh=afresh)
+        found, tracks = self._written(place, checkpoint, changed, inherited, writer, afresh=afresh)
         body = {key: value for key, value in checkpoint.items() if key != "channel_values"}
         draft = CheckpointDraft(
             place=place,
@@ -126,7 +126,6 @@ class Coding:
         self,
         place: Place,
         checkpoint: Mapping[str, Any],
-        facts: Mapping[str, Any],
         changed: Mapping[str, Any],
         inherited: Channels,
         writer: TreeWriter,
@@ -134,7 +133,7 @@ class Coding:
         afresh: bool,
     ) -> tuple[list[bytes], list[Track]]:
         """Write channels: three items for each, its name, version and content; and what the captured ones hold."""
-        values, delta = checkpoint["channel_values"], facts.get("counters_since_delta_snapshot") or {}
+        values = checkpoint["channel_values"]
         found: list[bytes] = []
         tracks: list[Track] = []
         for name, version in checkpoint["channel_versions"].items():
@@ -147,8 +146,8 @@ class Coding:
                     item = writer.captured(values[name]) if captured else writer.item(values[name])
                 kept = writer.kept if captured else None
             else:
-                if captured and name not in delta:
-                    tracks.append(Track(name=self._whole(name), content=b"", kept=()))
+                if captured:
+                    tracks.append(Track(name=self._whole(name), content=b"", kept=(), adds=True))
                 continue
             found += [self._whole(name), self._whole(version), item]
             if captured:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from lossless.capture.following import Followed, followed
 from lossless.capture.naming import part_name
-from lossless.capture.past import Before, newest_but, stored_at
+from lossless.capture.past import Before, newest_but, stored_at, written_after
 from lossless.capture.rows import rows_from, without_erased
 from lossless.capture.views import hidden_and_shown, restored
 from lossless.checkpoints import CheckpointDraft, Pair, Place
@@ -83,11 +83,13 @@ class Track:
         name: the item of its name.
         content: the item of its value.
         kept: the items of its messages, in order; None: they have to be looked up.
+        adds: whether it has no value there: what was written to it since the checkpoint before comes to what it held.
     """
 
     name: bytes
     content: bytes
     kept: Sequence[bytes] | None
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +212,7 @@ class Captured:
         own = stored_at(connection, namespace, line, self.place, self.place.checkpoint_id)
         if own is not None and own.pair is not None and own.channels == draft.channels:
             return own.pair
-        kept: Sequence[Sequence[bytes]] = [self._kept(connection, line.pool, track) for track in self.tracks]
+        kept: Sequence[Sequence[bytes]] = [self._kept(connection, line, track) for track in self.tracks]
         part_of = self.place.thread_id if self.place.checkpoint_ns else None
         if part_of is not None:
             kept = self._private(connection, line, kept)
@@ -234,14 +236,16 @@ class Captured:
         if self._standing is not None:
             self.capture.standing.put((self.place.thread_id, self.place.checkpoint_ns), self._standing)
 
-    def _kept(self, connection: Connection, pool: int, track: Track) -> Sequence[bytes]:
+    def _kept(self, connection: Connection, line: Line, track: Track) -> Sequence[bytes]:
+        if track.adds:
+            return written_after(connection, self.capture.host.namespace, line, self.place, self.parent, track.name)
         if track.kept is not None:
             return track.kept
         standing = self.capture.standing.get((self.place.thread_id, self.place.checkpoint_ns))
         if standing is not None and standing.checkpoint_id == self.parent and track.name in standing.kept:
             return standing.kept[track.name]  # the channel did not change
         namespace = self.capture.host.namespace
-        return kept_in(track.content, lambda digest: load_part(connection, namespace, pool, digest))
+        return kept_in(track.content, lambda digest: load_part(connection, namespace, line.pool, digest))
 
     def _private(self, connection: Connection, line: Line, kept: Sequence[Sequence[bytes]]) -> list[list[bytes]]:
         """Leave out what the root's state holds: a graph within a graph was often given it, or has handed it on."""
@@ -266,14 +270,17 @@ class Captured:
             parent = stored_at(connection, namespace, line, self.place, self.parent)
             if parent is not None and parent.pair is not None and self._leads_back(head, parent.pair):
                 base, view = parent, restored(connection, self.key, host.views, head, parent.pair)
-        elif newest is not None:
+        elif newest is not None and not any(track.adds for track in self.tracks):
             grown = self._grown(connection, head, view, newest, kept)
             if grown is not None:
                 return grown
         rows = rows_from(connection, self.key, 1, view.hidden()) or []
-        before = [] if base is None else [base.kept(connection, namespace, track.name) for track in self.tracks]
-        done = followed(rows, [_keys(each) for each in before], [_keys(each) for each in kept], self._id_in(connection, kept))
-        return _Plan(view=view, done=done, skipped=[0] * len(kept), shown=sum(row.shown for row in rows), upto=0)
+        before = [base.kept(connection, namespace, each.name) for each in self.tracks if base is not None and not each.adds]
+        pair = base.pair if base is not None and any(track.adds for track in self.tracks) else None
+        upto = pair.upto if pair is not None and self._leads_back(head, pair) else 0
+        held = [upto if track.adds else 0 for track in self.tracks]
+        done = followed(rows, _all_keys(before), _all_keys(kept), self._id_in(connection, kept), held)
+        return _Plan(view=view, done=done, skipped=[0] * len(kept), shown=sum(row.shown for row in rows), upto=upto)
 
     def _grown(
         self, connection: Connection, head: Head, view: View, newest: Before, kept: Sequence[Sequence[bytes]]
@@ -292,9 +299,8 @@ class Captured:
         if rows is None:
             return None
         skipped = [len(each) for each in before]
-        new = [_keys(now[count:]) for now, count in zip(kept, skipped, strict=True)]
-        id_of = self._id_in(connection, [now[count:] for now, count in zip(kept, skipped, strict=True)])
-        done = followed(rows, [], new, id_of)
+        new = [now[count:] for now, count in zip(kept, skipped, strict=True)]
+        done = followed(rows, [], _all_keys(new), self._id_in(connection, new))
         return _Plan(view=view, done=done, skipped=skipped, shown=-1, upto=standing.upto)
 
     def _carry_out(self, connection: Connection, head: Head, plan: _Plan, kept: Sequence[Sequence[bytes]]) -> Pair:
@@ -323,14 +329,13 @@ class Captured:
             self.done = ingest(connection, key, host.views, self.drafts, remake, format=format, now=now, again=True)
             moved = moved or self.done.generation != head.generation
             view = self.done.view
-        next_seq = self.done.next_seq if self.done is not None else head.next_seq
         stored = [ref.seq for ref in self.done.refs] if self.done is not None else []
         upto = max([plan.upto, *done.stands, *stored])
         self._standing = _Standing(
             checkpoint_id=self.place.checkpoint_id,
             kept={track.name: items for track, items in zip(self.tracks, kept, strict=True)},
-            hidden=tuple(view.hidden()),
-            next_seq=next_seq,
+            hidden=tuple(each for each in view.hidden() if each.start <= upto),
+            next_seq=upto + 1,  # what came another way meanwhile may be the state's next
             upto=upto,
         )
         return Pair(view=host.views.address(view) if moved else head.view, upto=upto, owner=key.owner(upto))
@@ -352,8 +357,7 @@ class Captured:
     def _new(self, connection: Connection, items: Sequence[bytes]) -> list[Draft]:
         """Give the drafts of messages that are to be stored; of several with one id, all but the first go without it."""
         self._load(connection, items)
-        drafts: list[Draft] = []
-        ids: set[str] = set()
+        drafts, ids = list[Draft](), set[str]()
         for item in items:
             draft = self._drafted[message_key(item)]
             drafts.append(draft._replace(id=None) if draft.id in ids else draft)
@@ -391,5 +395,5 @@ class Captured:
         return host.drafter.of_stored(data, format=self.capture.format, known=host.knows_summary(self.key))
 
 
-def _keys(items: Sequence[bytes]) -> list[bytes]:
-    return [message_key(item) for item in items]
+def _all_keys(lists: Sequence[Sequence[bytes]]) -> list[list[bytes]]:
+    return [[message_key(item) for item in items] for items in lists]

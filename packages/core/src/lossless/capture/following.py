@@ -52,6 +52,7 @@ def followed(
     before: Sequence[Sequence[bytes]],
     now: Sequence[Sequence[bytes]],
     id_of: Callable[[int, int], str | None],
+    held: Sequence[int] = (),
 ) -> Followed:
     """Say how a thread comes to show a state.
 
@@ -60,6 +61,7 @@ def followed(
         before: what the state held before, list by list: keys in order.
         now: what it holds now.
         id_of: gives the id of a message of the state, by list and index.
+        held: for a list that only says what comes to the state, the seq up to which the thread has the state already; else 0.
     """
     mine: set[int] = set()
     for keys in before:
@@ -69,9 +71,10 @@ def followed(
     revised: set[int] = set()
     finder = _Finder(rows)
     for track, keys in enumerate(now):
-        at, used = 0, set[int]()
+        upto = held[track] if held else 0
+        at, used = finder.after(upto), set[int]()
         for index, key in enumerate(keys):
-            beside = finder.beside(key, at, used)
+            beside = finder.shown(key) if upto else finder.beside(key, at, used)
             if beside is not None:
                 used.add(beside)
                 stands.add(rows[beside].seq)
@@ -79,7 +82,7 @@ def followed(
             found = finder.equal(key, at)
             if found is None:
                 stored.append((track, index))
-                found = finder.revised(id_of(track, index), at)
+                found = finder.revised(id_of(track, index), 0 if upto else at)
                 if found is None:
                     at = len(rows)  # whatever comes after it in the state comes after it in the thread
                     continue
@@ -87,7 +90,7 @@ def followed(
             else:
                 stands.add(rows[found].seq)
             used.add(found)
-            at = found + 1
+            at = max(at, found + 1) if upto else found + 1
     shown = {row.seq for row in rows if row.shown}
     return Followed(
         stored=tuple(stored),
@@ -129,6 +132,14 @@ class _Finder:
         places = self._by_key.get(key, ())
         later = places[bisect_left(places, at) :] if places else ()
         return next((place for place in later if self.rows[place].shown), later[0] if later else None)
+
+    def after(self, upto: int) -> int:
+        """Give the place after the last row that is shown and has no higher seq."""
+        return 1 + max((place for place, row in enumerate(self.rows) if row.shown and row.seq <= upto), default=-1)
+
+    def shown(self, key: bytes) -> int | None:
+        """Give a row of a key that is shown."""
+        return next((place for place in self._by_key.get(key, ()) if self.rows[place].shown), None)
 
     def beside(self, key: bytes, at: int, used: Collection[int]) -> int | None:
         """Give the row of a key, not used yet, among the results that stand right before a place."""

@@ -11,11 +11,12 @@ from lossless.checkpoints import Pair, Place
 from lossless.checkpoints.items import kept_in, pieces
 from lossless.checkpoints.lines import Line
 from lossless.checkpoints.parts import load_part
-from lossless.checkpoints.rows import opened
+from lossless.checkpoints.reading import writes_at
+from lossless.checkpoints.rows import opened, write_body
 from lossless.store.prepared import Prepared
 from lossless.store.tables import CheckpointRow
 
-__all__ = ["Before", "newest_but", "stored_at"]
+__all__ = ["Before", "newest_but", "stored_at", "written_after"]
 
 _CHECKPOINT = CheckpointRow.__table__  # type: ignore[attr-defined]
 
@@ -53,6 +54,21 @@ def stored_at(connection: Connection, namespace: str, line: Line, place: Place, 
         if row is not None:
             return _before(connection, namespace, line, place, row)
     return None
+
+
+def written_after(
+    connection: Connection, namespace: str, line: Line, place: Place, checkpoint_id: str | None, name: bytes
+) -> list[bytes]:
+    """Give the items of the messages that were written to a channel after a checkpoint of a graph, in order."""
+    if checkpoint_id is None:
+        return []
+    at = Place(thread_id=place.thread_id, checkpoint_ns=place.checkpoint_ns, checkpoint_id=checkpoint_id)
+    found: list[bytes] = []
+    for row in writes_at(connection, namespace, line, at):
+        channel, value = pieces(write_body(connection, namespace, line.pool, at, row))
+        if channel == name:
+            found += kept_in(value, lambda digest: load_part(connection, namespace, line.pool, digest))
+    return found
 
 
 def _id(row: Any) -> str:
