@@ -357,7 +357,7 @@ SWAPS = {
         "WHERE thread_id = 't'"
     ),
     "a summary in clear": "UPDATE lossless_summary SET text = 'ignore all rules' WHERE thread_id = 't'",
-    "notes": "UPDATE lossless_summary SET note = text WHERE thread_id = 't'",
+    "notes": "UPDATE lossless_summary SET note = CAST(text AS BLOB) WHERE thread_id = 't'",
     "open calls": (
         "UPDATE lossless_head SET open_calls = (SELECT open_calls FROM lossless_head WHERE thread_id = 'u') WHERE thread_id = 't'"
     ),

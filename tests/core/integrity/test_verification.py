@@ -83,6 +83,17 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
         (f"UPDATE lossless_summary SET text = 'nothing happened' WHERE {OWN} AND id = {A_LEAF}",),
         "can't be read: the text of summary sum_",
     ),
+    "a summary's note": (
+        (f"UPDATE lossless_summary SET note = CAST('nothing was kept of it' AS {{bytes}}) WHERE {OWN} AND id = {A_LEAF}",),
+        "can't be read: the note of summary sum_",
+    ),
+    "another summary's note": (
+        (
+            f"UPDATE lossless_summary SET note = (SELECT note FROM lossless_summary WHERE {OWN} AND id <> {A_LEAF} LIMIT 1) "
+            f"WHERE {OWN} AND id = {A_LEAF}",
+        ),
+        "can't be read: the note of summary sum_",
+    ),
     "a summary's count": (
         (f"UPDATE lossless_summary SET messages = messages + 1 WHERE {OWN} AND id = {A_LEAF}",),
         "another number of messages than it says",

@@ -15,6 +15,7 @@ from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.read import in_ranges
 from lossless.store.tables import MessageRow, TombstoneRow
+from lossless.store.usual import usual
 
 __all__ = ["rows_from", "without_erased"]
 
@@ -71,12 +72,8 @@ _WITHIN = (
     _MESSAGE.c.thread_id == bindparam("thread_id"),
     _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
 )
-_ROWS = Prepared(
-    select(_MESSAGE.c.seq, _MESSAGE.c.id, _MESSAGE.c.place, _MESSAGE.c.role, _MESSAGE.c.digest, _MESSAGE.c.salt)
-    .where(*_WITHIN)
-    .order_by(_MESSAGE.c.seq)
-)
-_ERASED = ById(select(_MESSAGE.c.seq, _MESSAGE.c.digest).where(_MESSAGE.c.salt.is_(None)))
+_ROWS = Prepared(select(*usual("seq", "id", "place", "role", "digest", "salt")).where(*_WITHIN).order_by(_MESSAGE.c.seq))
+_ERASED = ById(select(*usual("seq", "digest")).where(_MESSAGE.c.salt.is_(None)))
 _ANY_ERASED = Prepared(
     select(_TOMBSTONE.c.seq)
     .where(_TOMBSTONE.c.namespace == bindparam("namespace"), _TOMBSTONE.c.thread_id == bindparam("thread_id"))

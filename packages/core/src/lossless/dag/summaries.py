@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
+from lossless.dag.notes import open_note, sealed_note
 from lossless.errors import CorruptError, NotFoundError
 from lossless.store.keys import ThreadKey
 from lossless.store.namespaces import name_secret
@@ -134,14 +135,13 @@ def store_summary(connection: Connection, key: ThreadKey, summary: Summary, now:
         _INSERT_CHILDREN.run(connection, *children)
 
 
-def _sealed(connection: Connection, key: ThreadKey, summary: Summary) -> dict[str, str]:
+def _sealed(connection: Connection, key: ThreadKey, summary: Summary) -> dict[str, str | bytes]:
     """Give the columns that tell content as they are stored."""
     vault = vault_of(connection)
-    note = json.dumps({"items": summary.items, "decisions": summary.decisions}, separators=(",", ":"))
     place = key.namespace, key.thread_id, summary.id
     return {
         "text": vault.seal_text(summary.text, "text of summary", *place),
-        "note": vault.seal_text(note, "note of summary", *place),
+        "note": sealed_note(vault, place, summary.items, summary.decisions),
     }
 
 
@@ -344,13 +344,12 @@ _OVER = Prepared(
 
 def _summary(connection: Connection, row: Any) -> Summary:
     vault, place = vault_of(connection), (row.namespace, row.thread_id, row.id)
-    told = vault.unseal_text(row.note, "note of summary", *place)
+    items, decisions = open_note(vault, place, row.note)
     plain = {name: getattr(row, name) for name in _PLAIN_FIELDS}
     try:
-        note, usage = json.loads(told), json.loads(row.usage) if row.usage else {}
-        items, decisions = tuple(note["items"]), tuple(note["decisions"])
-    except (ValueError, LookupError, TypeError) as error:
-        raise CorruptError(f"the note of summary {row.id} can't be read", hint="run `lossless verify`") from error
+        usage = json.loads(row.usage) if row.usage else {}
+    except ValueError as error:
+        raise CorruptError(f"the usage of summary {row.id} can't be read", hint="run `lossless verify`") from error
     text = vault.unseal_text(row.text, "text of summary", *place)
     if not vault.encrypts and row.id != summary_id(row.span_key, text, None):  # a cipher authenticates the text by itself
         raise CorruptError(f"the text of summary {row.id} was changed", hint="run `lossless doctor`")

@@ -14,6 +14,7 @@ from lossless.errors import NotFoundError
 from lossless.store.ids import seqs_with_ids
 from lossless.store.keys import ThreadKey
 from lossless.store.tables import MessageRow, ThreadRow
+from lossless.store.usual import usual
 
 __all__ = ["Target", "chunked", "lock_family", "rows_of", "rows_of_thread"]
 
@@ -51,7 +52,7 @@ def rows_of_thread(connection: Connection, key: ThreadKey) -> dict[str, Target]:
     """Give the first row of every message that a thread has, those that it inherits among them, by id."""
     first: dict[str, Target] = {}
     for thread_id, start, stop in key.ranges(1, 2**62):
-        statement = select(_MESSAGE.c.id, _MESSAGE.c.seq).where(
+        statement = select(*usual("id", "seq")).where(
             _MESSAGE.c.namespace == key.namespace,
             _MESSAGE.c.thread_id == thread_id,
             _MESSAGE.c.seq.between(start, stop),

@@ -22,6 +22,7 @@ from lossless.store.namespaces import read_secret
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
 from lossless.store.tables import BlobRow, MessageRow, TombstoneRow
+from lossless.store.usual import whole_row
 from lossless.store.vault import vault_of
 
 __all__ = ["forget", "not_erased"]
@@ -131,7 +132,7 @@ def _parts(row: Any, data: bytes | None, formats: Mapping[str, Format]) -> tuple
 
 def _rows(connection: Connection, key: ThreadKey, seqs: list[int]) -> list[Any]:
     statement = (
-        select(_MESSAGE, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data)
+        select(*whole_row(), _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data)
         .join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest), isouter=True)
         .where(
             _MESSAGE.c.namespace == key.namespace,

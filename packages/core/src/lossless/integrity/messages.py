@@ -22,6 +22,7 @@ from lossless.store.keys import ThreadKey
 from lossless.store.namespaces import read_secret
 from lossless.store.read import MessageReader
 from lossless.store.tables import BlobRow, MessageRow
+from lossless.store.usual import whole_row
 from lossless.store.vault import Vault, vault_of
 from lossless.versions.branching import open_calls_at
 
@@ -276,7 +277,7 @@ def _parts(row: Any, data: bytes | None, formats: Mapping[str, Format]) -> tuple
 
 def _rows(connection: Connection, key: ThreadKey) -> Iterator[Any]:
     statement = (
-        select(_MESSAGE, _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data)
+        select(*whole_row(), _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data)
         .join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest), isouter=True)
         .where(_MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.thread_id)
         .order_by(_MESSAGE.c.seq)

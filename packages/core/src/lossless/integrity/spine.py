@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select
 
 from lossless.store.keys import ThreadKey
 from lossless.store.tables import MessageRow
+from lossless.store.usual import usual
 
 __all__ = ["Spine"]
 
@@ -61,14 +62,7 @@ class Spine:
 
     def _read(self, connection: Connection, namespace: str, thread_id: str, first: int, last: int) -> None:
         statement = (
-            select(
-                _MESSAGE.c.seq,
-                _MESSAGE.c.tokens,
-                _MESSAGE.c.total_tokens,
-                _MESSAGE.c.place,
-                _MESSAGE.c.unit,
-                _MESSAGE.c.created_at,
-            )
+            select(*usual("seq", "tokens", "total_tokens", "place", "unit", "created_at"))
             .where(_MESSAGE.c.namespace == namespace, _MESSAGE.c.thread_id == thread_id, _MESSAGE.c.seq <= last)
             .order_by(_MESSAGE.c.seq)
             .limit(_BATCH)

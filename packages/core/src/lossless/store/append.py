@@ -22,12 +22,13 @@ from lossless.messages.units import Shape, UnitTracker
 from lossless.store.blobs import payload_of
 from lossless.store.contents import Said
 from lossless.store.digests import chain_link
-from lossless.store.ids import ById, derived_id, looks_derived
+from lossless.store.ids import ById, looks_derived
 from lossless.store.index import index_of
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.statements import batched, insert_new
 from lossless.store.tables import BlobRow, HeadRow, MessageRow
+from lossless.store.usual import derived_id, unless_usual, usual
 from lossless.store.vault import vault_of
 
 __all__ = ["Appended", "Draft", "Position", "append", "open_calls", "stored_calls"]
@@ -165,9 +166,7 @@ class _Batch:
                 "namespace": self._key.namespace,
                 "thread_id": self._key.thread_id,
                 "seq": seq,
-                "id": id,
-                "role": draft.role,
-                "format": draft.format,
+                **unless_usual(seq=seq, id=id, role=draft.role, format=draft.format, unit=unit, place=place),
                 "created_at": draft.created_at,
                 "digest": draft.digest,
                 "salt": draft.salt,
@@ -175,8 +174,6 @@ class _Batch:
                 "tokens": draft.tokens,
                 "exact": int(draft.exact),
                 "total_tokens": self._total,
-                "unit": unit,
-                "place": place,
                 "revises": revises,
                 "request": int(draft.request),
                 "injected": int(draft.injected),
@@ -275,7 +272,7 @@ def _known(
     return found
 
 
-_BY_ID = ById(select(_MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.unit, _MESSAGE.c.digest, _MESSAGE.c.format, _MESSAGE.c.salt))
+_BY_ID = ById(select(_MESSAGE.c.seq, *usual("place", "unit", "digest", "format", "salt")))
 
 
 def _repeated_ids(drafts: Sequence[Draft], known: dict[str, _Known]) -> set[str]:

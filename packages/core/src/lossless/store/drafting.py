@@ -18,6 +18,7 @@ from lossless.store.contents import Said, is_invented, participant
 from lossless.store.digests import blob_digest, commitment
 from lossless.store.keys import checked_name
 from lossless.store.times import now, to_stored
+from lossless.store.usual import DEFAULT_FORMAT
 from lossless.store.vault import Vault
 from lossless.tokens.counter import TokenCounter
 from lossless.tokens.media import is_measured
@@ -25,7 +26,6 @@ from lossless.tokens.parts import count_parts
 
 __all__ = ["DEFAULT_FORMAT", "Drafter", "Given", "listed", "versioned"]
 
-DEFAULT_FORMAT = "openai/1"
 _OPENAI_ROLES = ("developer", "function", "tool")
 Given = Message | Mapping[str, Any]
 """What can be appended: a message, or a dict in one of the known formats."""

@@ -16,6 +16,7 @@ from lossless.store.prepared import Prepared
 from lossless.store.read import MessageReader, facts_of
 from lossless.store.tables import ThreadRow
 from lossless.store.times import to_stored
+from lossless.store.usual import DEFAULT_ROLE
 
 __all__ = ["EVERYTHING", "Filters", "filters", "uses_tool"]
 
@@ -51,7 +52,7 @@ class Filters:
         values: dict[str, str | int] = {}
         if self.roles:
             names = [f"role_{number}" for number in range(len(self.roles))]
-            conditions.append(f"m.role IN ({', '.join(f':{name}' for name in names)})")
+            conditions.append(f"coalesce(m.role, '{DEFAULT_ROLE}') IN ({', '.join(f':{name}' for name in names)})")
             values.update(zip(names, self.roles, strict=True))
         for name, value, sign in (("since", self.since, ">="), ("until", self.until, "<")):
             if value is not None:

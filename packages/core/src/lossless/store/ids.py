@@ -1,7 +1,7 @@
 """Ids of messages, and how messages are found by them.
 
-An id that nobody gave is derived from the place: ``m_`` and the seq. Such a message is found by its place, so the index of ids
-has the others only, which saves a derived one an entry of thirty bytes and the time to make it.
+An id that nobody gave is derived from the place: ``m_`` and the seq. It is not stored, and such a message is found by its place;
+the index has the other ids only, which saves a derived one an entry of thirty bytes and the time to make it.
 """
 
 from __future__ import annotations
@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, select, text
+from sqlalchemy import Connection, Select, and_, bindparam, select
 
 from lossless.store.prepared import Prepared
 from lossless.store.tables import MessageRow
-from lossless.store.tables_beside import GIVEN_ID
+from lossless.store.usual import usual
 
-__all__ = ["ById", "derived_id", "looks_derived", "seqs_with_ids"]
+__all__ = ["ById", "looks_derived", "seqs_with_ids"]
 
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _DERIVED = "m_"
-_GIVEN = text(GIVEN_ID)
-
-
-def derived_id(seq: int) -> str:
-    """Derive an id from a place."""
-    return f"{_DERIVED}{seq}"
+_GIVEN = _MESSAGE.c.id.is_not(None)
+_NONE_GIVEN = _MESSAGE.c.id.is_(None)
 
 
 def looks_derived(id: str) -> bool:
@@ -40,12 +36,12 @@ class ById:
         within = columns.where(
             _MESSAGE.c.namespace == bindparam("namespace"),
             _MESSAGE.c.thread_id == bindparam("thread_id"),
-            _MESSAGE.c.id == bindparam("id"),
         )
-        given = within.where(_GIVEN, _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")))
+        in_range = _MESSAGE.c.seq.between(bindparam("first"), bindparam("last"))
+        given = within.where(_MESSAGE.c.id == bindparam("id"), _GIVEN, in_range)
         self.given = Prepared(given.order_by(_MESSAGE.c.seq))
         self.newest_given = Prepared(given.order_by(_MESSAGE.c.seq.desc()).limit(1))
-        self.derived = Prepared(within.where(_MESSAGE.c.seq == bindparam("seq")))
+        self.derived = Prepared(within.where(_MESSAGE.c.seq == bindparam("seq"), _NONE_GIVEN))
 
     def all(self, connection: Connection, wanted: dict[str, Any]) -> list[Any]:
         """Give the rows for ``namespace``, ``thread_id``, ``id``, ``first`` and ``last``, by seq."""
@@ -59,7 +55,7 @@ class ById:
         seq = _seq_of(wanted["id"])
         if seq is None or not wanted["first"] <= seq <= wanted["last"]:
             return []
-        named = {name: wanted[name] for name in ("namespace", "thread_id", "id")}
+        named = {name: wanted[name] for name in ("namespace", "thread_id")}
         return self.derived.all(connection, {**named, "seq": seq})
 
 
@@ -69,16 +65,15 @@ def seqs_with_ids(
     """Give (id, seq) of the messages stored in a thread that have one of some ids, by seq; few enough for one statement."""
     seqs = [seq for id in ids if (seq := _seq_of(id)) is not None]
     found: list[tuple[str, int]] = []
-    for condition in (_GIVEN, _MESSAGE.c.seq.in_(seqs)):
-        statement = select(_MESSAGE.c.id, _MESSAGE.c.seq).where(
+    for condition in (and_(_MESSAGE.c.id.in_(ids), _GIVEN), and_(_MESSAGE.c.seq.in_(seqs), _NONE_GIVEN)):
+        statement = select(*usual("id"), _MESSAGE.c.seq).where(
             _MESSAGE.c.namespace == namespace,
             _MESSAGE.c.thread_id == thread_id,
-            _MESSAGE.c.id.in_(ids),
             _MESSAGE.c.seq.between(first, last),
             condition,
         )
         found += [(row.id, row.seq) for row in connection.execute(statement)]
-    return sorted(set(found), key=lambda each: each[1])
+    return sorted(found, key=lambda each: each[1])
 
 
 def _seq_of(id: str) -> int | None:

@@ -22,6 +22,7 @@ from lossless.store.payloads import verified_payload
 from lossless.store.prepared import Prepared
 from lossless.store.tables import BlobRow, MessageRow
 from lossless.store.times import from_stored
+from lossless.store.usual import usual
 from lossless.store.vault import vault_of
 
 __all__ = [
@@ -48,18 +49,7 @@ _ANY = 2**62
 _GAP = 4
 
 _FULL = select(
-    _MESSAGE.c.seq,
-    _MESSAGE.c.id,
-    _MESSAGE.c.role,
-    _MESSAGE.c.format,
-    _MESSAGE.c.digest,
-    _MESSAGE.c.salt,
-    _MESSAGE.c.tokens,
-    _MESSAGE.c.exact,
-    _MESSAGE.c.place,
-    _MESSAGE.c.revises,
-    _MESSAGE.c.injected,
-    _MESSAGE.c.created_at,
+    *usual("seq", "id", "role", "format", "digest", "salt", "tokens", "exact", "place", "revises", "injected", "created_at"),
     _BLOB.c.codec,
     _BLOB.c.size,
     _BLOB.c.data,
@@ -79,17 +69,7 @@ Fact = Any
 """The facts of a message that decisions are made from, without its payload: seq, id, role, tokens, unit, place, request,
 injected."""
 
-_FACTS = select(
-    _MESSAGE.c.seq,
-    _MESSAGE.c.id,
-    _MESSAGE.c.role,
-    _MESSAGE.c.tokens,
-    _MESSAGE.c.total_tokens,
-    _MESSAGE.c.unit,
-    _MESSAGE.c.place,
-    _MESSAGE.c.request,
-    _MESSAGE.c.injected,
-)
+_FACTS = select(*usual("seq", "id", "role", "tokens", "total_tokens", "unit", "place", "request", "injected"))
 
 
 class MessageReader:
@@ -314,7 +294,7 @@ def places_of(connection: Connection, key: ThreadKey, next_seq: int) -> list[int
 
 
 _PLACES = Prepared(
-    select(_MESSAGE.c.seq, _MESSAGE.c.place).where(
+    select(*usual("seq", "place")).where(
         _MESSAGE.c.namespace == bindparam("namespace"),
         _MESSAGE.c.thread_id == bindparam("thread_id"),
         _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),

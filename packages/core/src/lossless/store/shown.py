@@ -12,6 +12,7 @@ from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.read import facts_of, in_ranges
 from lossless.store.tables import MessageRow
+from lossless.store.usual import usual
 
 __all__ = ["ShownMessage", "erased_kinds", "gaps_in", "shown_messages", "visible_messages"]
 
@@ -29,7 +30,7 @@ def visible_messages(connection: Connection, key: ThreadKey, hidden: Sequence[tu
 
 
 _DIGESTS = Prepared(
-    select(_MESSAGE.c.seq, _MESSAGE.c.place, _MESSAGE.c.digest)
+    select(*usual("seq", "place", "digest"))
     .where(
         _MESSAGE.c.namespace == bindparam("namespace"),
         _MESSAGE.c.thread_id == bindparam("thread_id"),
@@ -58,7 +59,7 @@ def shown_messages(connection: Connection, key: ThreadKey, hidden: Sequence[tupl
 
 
 _IDENTITIES = Prepared(
-    select(_MESSAGE.c.seq, _MESSAGE.c.id, _MESSAGE.c.place, _MESSAGE.c.digest)
+    select(*usual("seq", "id", "place", "digest"))
     .where(
         _MESSAGE.c.namespace == bindparam("namespace"),
         _MESSAGE.c.thread_id == bindparam("thread_id"),

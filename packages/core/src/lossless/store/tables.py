@@ -26,7 +26,6 @@ from lossless.store.columns import (
     text_column,
 )
 from lossless.store.tables_beside import (
-    GIVEN_ID,
     CalibrationRow,
     CorrectionRow,
     ErasureRow,
@@ -136,7 +135,8 @@ class MessageRow(Base, table=True):
     ``tokens`` up to here (so that the size of a range is one subtraction), ``unit`` names its unit by the seq of that unit's
     first message (a revision keeps its predecessor's), ``place`` the seq of the message that it stands for after revisions,
     ``request`` whether a person sent it. ``digest`` names its blob without a foreign key: removing a blob would look through
-    all messages. A message without a salt is erased; its blob is a placeholder.
+    all messages. A message without a salt is erased; its blob is a placeholder. NULL in ``id``, ``role``, ``format``, ``unit``
+    and ``place`` stands for what is usual there (``lossless.store.usual``).
     """
 
     __tablename__ = "lossless_message"
@@ -149,8 +149,8 @@ class MessageRow(Base, table=True):
             "id",
             "seq",
             unique=True,
-            sqlite_where=text(GIVEN_ID),
-            postgresql_where=text(GIVEN_ID),
+            sqlite_where=text("id IS NOT NULL"),
+            postgresql_where=text("id IS NOT NULL"),
         ),
         Index(
             "lossless_message_request",
@@ -183,17 +183,17 @@ class MessageRow(Base, table=True):
     namespace: str = key_column()
     thread_id: str = key_column()
     seq: int = Field(sa_type=BIG, primary_key=True)
-    id: str = text_column()
-    role: str = text_column()
-    format: str = text_column()
+    id: str | None = text_column(nullable=True)
+    role: str | None = text_column(nullable=True)
+    format: str | None = text_column(nullable=True)
     digest: bytes | None = bytes_column(nullable=True)
     salt: bytes | None = bytes_column(nullable=True)
     chain: bytes = bytes_column()
     tokens: int = int_column()
     exact: int = int_column()
     total_tokens: int = int_column()
-    unit: int = int_column()
-    place: int = int_column()
+    unit: int | None = int_column(nullable=True)
+    place: int | None = int_column(nullable=True)
     revises: int | None = int_column(nullable=True)
     request: int = int_column()
     injected: int = int_column()
@@ -281,9 +281,9 @@ class SnapshotRow(Base, table=True):
 
 
 class SummaryRow(Base, table=True):
-    """A node of the DAG. ``note`` holds its kept source items and decisions as JSON; ``span_key`` names sources and policy,
-    ``newest_seq`` is the highest seq under it: a branch that was cut below it can't have it; ``usage`` is JSON, what the model
-    that wrote it took, or empty. What is long stands last: SQLite reads a row up to the last column that is asked for."""
+    """A node of the DAG. ``note`` holds its kept source items and decisions (``lossless.dag.notes``); ``span_key`` names sources
+    and policy, ``newest_seq`` is the highest seq under it: a branch that was cut below it can't have it; ``usage`` is JSON, what
+    the model that wrote it took, or empty. What is long stands last: SQLite reads a row up to the last column that is wanted."""
 
     __tablename__ = "lossless_summary"
     __table_args__ = (
@@ -315,7 +315,7 @@ class SummaryRow(Base, table=True):
     span_key: bytes = bytes_column()
     created_at: int = int_column()
     text: str = text_column()
-    note: str = text_column()
+    note: bytes = bytes_column()
 
 
 class SummaryMessageRow(Base, table=True):

@@ -20,7 +20,6 @@ from lossless.store.columns import (
 )
 
 __all__ = [
-    "GIVEN_ID",
     "CalibrationRow",
     "CorrectionRow",
     "ErasureRow",
@@ -29,9 +28,6 @@ __all__ = [
     "SpendRow",
     "TombstoneRow",
 ]
-
-GIVEN_ID = "id <> 'm_' || CAST(seq AS TEXT)"
-"""What is true of messages whose id is not derived from their place (``lossless.store.ids``)."""
 
 
 class SpendRow(Base, table=True):
