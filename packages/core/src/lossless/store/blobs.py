@@ -129,12 +129,14 @@ _HINT = "run `lossless verify`; restore a backup to get it back"
 
 
 def _decompressed(data: bytes, size: int, dictionary: zstd.ZstdDict | None) -> bytes | None:
-    """Decompress one frame; a frame that says or turns out to hold anything but ``size`` bytes gives None."""
+    """Decompress one frame; one that says or turns out to hold anything but ``size`` bytes gives None.
+
+    What it says is looked at where it may be long: to ask takes a quarter of the time that a short one takes in all.
+    """
     if not 0 <= size <= LARGEST:
         return None
     try:
-        said = zstd.get_frame_info(data).decompressed_size
-        if said != size:
+        if dictionary is None and zstd.get_frame_info(data).decompressed_size != size:
             return None
         decompressor = zstd.ZstdDecompressor(zstd_dict=dictionary)
         found = decompressor.decompress(data, max_length=size)

@@ -22,7 +22,7 @@ from lossless.messages import UnitTracker, shape_of
 from lossless.store.digests import EMPTY_CHAIN
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
-from lossless.store.read import MessageReader, facts_of, seqs_of
+from lossless.store.read import MessageReader, facts_between, facts_of, seqs_of
 from lossless.store.tables import MessageRow
 from lossless.versions.snapshots import find_snapshot
 
@@ -168,7 +168,10 @@ def open_calls_at(connection: Connection, key: ThreadKey, reader: MessageReader,
     tracker = UnitTracker()
     last = facts_of(connection, key, [cut])
     first = min(cut - _LOOK_BACK, *(fact.unit for fact in last)) if last else cut
-    for message in reader.between(connection, key, max(1, first), cut):
+    # Who neither calls nor is called nor answers changes nothing; what the others say has to be read.
+    facts = facts_between(connection, key, max(1, first), cut)
+    asked = [fact.seq for fact in facts if fact.role == "assistant" or fact.unit != fact.seq]
+    for message in reader.by_seq(connection, key, asked):
         if message.revises is None:
             tracker.place(message.seq, shape_of(message.parts))
     return tuple(tracker.open_calls)
