@@ -34,6 +34,7 @@ _TITLES = {
     "ours": "`LosslessSaver`",
     "ours-without-capture": "`LosslessSaver`, `capture=()`",
     "ours-postgres": "`LosslessSaver`, PostgreSQL",
+    "ours-postgres-without-capture": "`LosslessSaver`, PostgreSQL, `capture=()`",
     "sqlite": "`SqliteSaver`",
     "postgres": "`PostgresSaver`",
     "memory": "`InMemorySaver`",
@@ -154,11 +155,10 @@ def _writers_table(found: Mapping[str, Found]) -> str:
         "|---|---|---|---|---|",
     ]
     for name, one in found.items():
-        ratio = f"{one['puts'] / one['same']:.2f} ×" if one.get("same") else ""
-        same = f"{one['same']:,.0f}" if one.get("same") else ""
-        lines.append(
-            f"| {_TITLES.get(name, name)} | {one['puts']:,.0f} | {same} | {ratio} | {one['bare']:,.0f} |".replace(",", " ")
-        )
+        same = one.get("same")
+        figures = [f"{one['puts']:,.0f}", f"{same:,.0f}" if same else "", f"{one['puts'] / same:.2f} ×" if same else ""]
+        cells = " | ".join([*figures, f"{one['bare']:,.0f}"]).replace(",", " ")
+        lines.append(f"| {_TITLES.get(name, name)} | {cells} |")
     return "\n".join(lines)
 
 

@@ -156,13 +156,13 @@ def _ours(folder: Path, **options: Any) -> Iterator[tuple[Any, Callable[[], int]
 
 
 @contextmanager
-def _ours_postgres(folder: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
+def _ours_postgres(folder: Path, **options: Any) -> Iterator[tuple[Any, Callable[[], int]]]:
     from lossless import Engine
     from lossless_langgraph import LosslessSaver
 
     del folder
     with Engine(postgres_url(), load_plugins=False) as engine:
-        yield LosslessSaver(engine), _postgres_bytes
+        yield LosslessSaver(engine, **options), _postgres_bytes
 
 
 @contextmanager
@@ -206,6 +206,7 @@ SAVERS: dict[str, Callable[[Path], AbstractContextManager[tuple[Any, Callable[[]
     "ours": _ours,
     "ours-without-capture": partial(_ours, capture=()),
     "ours-postgres": _ours_postgres,
+    "ours-postgres-without-capture": partial(_ours_postgres, capture=()),
     "sqlite": _stock_sqlite,
     "postgres": _stock_postgres,
     "memory": _stock_memory,
