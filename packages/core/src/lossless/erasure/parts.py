@@ -13,6 +13,7 @@ from lossless.dag.parts import owner_of, parts_of
 from lossless.erasure.family import Target, chunked
 from lossless.store.keys import ThreadKey
 from lossless.store.tables import MessageRow
+from lossless.store.usual import usual
 
 __all__ = ["lock_parts", "rows_of_parts"]
 
@@ -64,5 +65,4 @@ def rows_of_parts(
 
 
 def _of(namespace: str, thread_id: str) -> Select[Any]:
-    columns = (_MESSAGE.c.id, _MESSAGE.c.seq, _MESSAGE.c.digest)
-    return select(*columns).where(_MESSAGE.c.namespace == namespace, _MESSAGE.c.thread_id == thread_id)
+    return select(*usual("id", "seq", "digest")).where(_MESSAGE.c.namespace == namespace, _MESSAGE.c.thread_id == thread_id)
