@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -29,8 +30,7 @@ _OVERHEAD = 1_000
 """Bytes of memory that a piece takes beside the text and the payload of its message, measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One item, the turn it is shown as, and the mark that stands for it in the view's hash; ``erased``: a placeholder."""
 
     item: ContextItem

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -81,7 +82,8 @@ class Prepared:
         fixed = {name: value for name, value in compiled.params.items() if value is not None}
         names = [str(column.key) for column in getattr(statement, "selected_columns", ())]
         rows: Any = namedtuple("Row", names) if names else None
-        row = rows._make if names else tuple
+        # A row has as many columns as were asked for, so nothing need count them as ``_make`` does.
+        row = partial(tuple.__new__, rows) if names else tuple
         found = self._compiled[dialect.name] = _Compiled(str(compiled), order, fixed, row)
         return found
 
