@@ -176,6 +176,35 @@ class Coding:
             for digest in gathered.parts:
                 self.memory.parts.put((gathered.pool, digest), True)
 
+    def inherited(
+        self,
+        place: Place,
+        parent: str | None,
+        checkpoint: Mapping[str, Any],
+        changed: Mapping[str, Any],
+        load: Callable[[Place], Outline | None],
+        *,
+        afresh: bool,
+    ) -> Channels:
+        """Give the channels of the checkpoint before, if any of them stands unchanged.
+
+        Args:
+            place: of the checkpoint that is written.
+            parent: the id of the one before.
+            checkpoint: the runtime's.
+            changed: the channels that changed.
+            load: reads a checkpoint's outline from the store.
+            afresh: whether nothing that is remembered is relied on.
+        """
+        if parent is None or all(name in changed for name in checkpoint["channel_versions"]):
+            return {}
+        before = Place(thread_id=place.thread_id, checkpoint_ns=place.checkpoint_ns, checkpoint_id=parent)
+        remembered = None if afresh else self.memory.channels.get(before)
+        if remembered is not None:
+            return self.channels_in(before, remembered)
+        stored = load(before)
+        return {} if stored is None else self.channels(stored)
+
     def channels(self, outline: Outline) -> dict[str, tuple[Any, bytes]]:
         """Read which content each channel of a checkpoint has."""
         return self.channels_in(outline.place, outline.channels)

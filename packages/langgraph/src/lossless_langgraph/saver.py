@@ -169,7 +169,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         marked = None if run is None else coding.address(run_mark(run))
 
         def attempt(pool: int | None, afresh: bool) -> Gathered | None:
-            inherited = self._inherited(coding, place, parent, checkpoint, new_versions, afresh=afresh)
+            inherited = coding.inherited(place, parent, checkpoint, new_versions, self._store.outline, afresh=afresh)
             draft, gathered, tracks = coding.draft(
                 place, parent, marked, checkpoint, facts, new_versions, inherited, pool, afresh=afresh
             )
@@ -356,26 +356,6 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             return self._store.outlines(before=older, most=most)
         thread_id, _ns, checkpoint_id = where_of(config)
         return self._store.outlines(thread_id, config["configurable"].get("checkpoint_ns"), checkpoint_id, older, most=most)
-
-    def _inherited(
-        self,
-        coding: Coding,
-        place: Place,
-        parent: str | None,
-        checkpoint: Checkpoint,
-        changed: ChannelVersions,
-        *,
-        afresh: bool,
-    ) -> dict[str, tuple[Any, bytes]]:
-        """Give the channels of the checkpoint before, if any of them stands unchanged."""
-        if parent is None or all(name in changed for name in checkpoint["channel_versions"]):
-            return {}
-        before = Place(thread_id=place.thread_id, checkpoint_ns=place.checkpoint_ns, checkpoint_id=parent)
-        remembered = None if afresh else self._memory.channels.get(before)
-        if remembered is not None:
-            return coding.channels_in(before, remembered)
-        stored = self._store.outline(before)
-        return {} if stored is None else coding.channels(stored)
 
     def _until_stored(self, coding: Coding, thread_id: str, attempt: Callable[[int | None, bool], Gathered | None]) -> None:
         """Store, afresh if something that was relied on is not there."""
