@@ -22,9 +22,9 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from lossless import Engine
-from lossless.capture import Capture, ErasedInStateError
+from lossless.capture import Capture
 from lossless.checkpoints import CheckpointStore, Details, Gathered, Outline, Place, Seen, Thinned
-from lossless.errors import ConfigError, NotFoundError, StoreBusyError
+from lossless.errors import ConfigError, NotFoundError
 from lossless.sharing import shared_engine
 from lossless.twins import async_twin
 from lossless_langchain.codec import FORMAT
@@ -36,12 +36,12 @@ from lossless_langgraph.leaves import StockLeaves, leaves_for
 from lossless_langgraph.naming import checked_channels, checked_thread, run_mark, where_of
 from lossless_langgraph.removing import newest_of_each, thinned
 from lossless_langgraph.retention import Retained, checked_rule, summed
+from lossless_langgraph.storing import until_stored
 
 __all__ = ["LosslessSaver"]
 
 T = TypeVar("T")
 
-_ATTEMPTS = 4
 _PAGE = 64
 _LONGEST_VERSION = 10**16
 
@@ -358,30 +358,11 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         return self._store.outlines(thread_id, config["configurable"].get("checkpoint_ns"), checkpoint_id, older, most=most)
 
     def _until_stored(self, coding: Coding, thread_id: str, attempt: Callable[[int | None, bool], Gathered | None]) -> None:
-        """Store, afresh if something that was relied on is not there."""
-        pool = self._memory.pools.get(thread_id)
-        for number in range(_ATTEMPTS):
-            if pool is None or number:
-                pool = self._store.pool_of(thread_id)
-                if pool is not None:
-                    self._memory.pools.put(thread_id, pool)
-            if number and self.capture:
-                self._note_erased(thread_id)
-            try:
-                gathered = attempt(pool, number > 0)
-            except ErasedInStateError as found:
-                self._memory.erased.put(thread_id, {**(self._memory.erased.get(thread_id) or {}), **found.left})
-                continue
-            if gathered is not None:
-                coding.remember(gathered)
-                return
-        raise StoreBusyError(f"the checkpoints of {thread_id!r} are removed by somebody else again and again")
+        until_stored(coding, thread_id, attempt, self._store.pool_of, self._erased_in)
 
-    def _note_erased(self, thread_id: str) -> None:
+    def _erased_in(self, thread_id: str) -> dict[str, bytes]:
         with self.engine.database.read() as connection:
-            erased = self._capture.erased_in(connection, thread_id)
-        if erased:
-            self._memory.erased.put(thread_id, erased)
+            return self._capture.erased_in(connection, thread_id)
 
     def _thin(
         self, coding: Coding, thread_id: str, kept: Callable[[Sequence[Outline], Details], set[Place]], *, dry_run: bool = False
