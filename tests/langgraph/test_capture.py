@@ -124,6 +124,10 @@ def test_what_is_removed_and_replaced_stays_in_the_store(saver: LosslessSaver) -
     found = {message.text for message in saver.engine.thread("t").messages(deleted=True)}
     assert {"turn 0", "turn 1", "answer 1", "other words", "what was said before"} <= found
     assert [hit.snippet for hit in saver.engine.thread("t").grep("turn 0")] == ["turn 0"]
+    app.update_state(CONFIG, {"messages": [*state[1:3], RemoveMessage(id="s")]})
+    results = app.get_state(CONFIG).values["messages"][-2:]
+    app.update_state(CONFIG, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), SystemMessage("again", id="s2"), *results]})
+    assert [message.type for message in same(app, saver)] == ["system", "ai", "tool"]
     app.update_state(CONFIG, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
     assert same(app, saver) == []
     app.invoke({"messages": [HumanMessage("from the start")]}, CONFIG)

@@ -69,12 +69,12 @@ def followed(
     stored: list[tuple[int, int]] = []
     stands: set[int] = set()
     revised: set[int] = set()
-    finder = _Finder(rows)
+    finder, ended = _Finder(rows), len(rows) + 1
     for track, keys in enumerate(now):
         upto = held[track] if held else 0
         at, used = finder.after(upto), set[int]()
         for index, key in enumerate(keys):
-            beside = finder.shown(key) if upto else finder.beside(key, at, used)
+            beside = finder.shown(key) if upto else finder.beside(key, at, used) if at < ended else None
             if beside is not None:
                 used.add(beside)
                 stands.add(rows[beside].seq)
@@ -84,7 +84,7 @@ def followed(
                 stored.append((track, index))
                 found = finder.revised(id_of(track, index), 0 if upto else at)
                 if found is None:
-                    at = len(rows)  # whatever comes after it in the state comes after it in the thread
+                    at = ended  # whatever comes after it in the state comes after it in the thread
                     continue
                 revised.add(rows[found].seq)
             else:
