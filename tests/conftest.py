@@ -26,6 +26,8 @@ settings.load_profile("lossless")
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Run the whole suite on all cores; whoever names some of it is served sooner by the one process that is there."""
+    if "PYTEST_XDIST_WORKER" in os.environ:  # one of those processes itself
+        return
     options = config.option
     alone = config.args_source is pytest.Config.ArgsSource.ARGS or options.usepdb or options.collectonly
     if not alone and config.pluginmanager.hasplugin("xdist") and options.numprocesses is None and options.dist == "no":
