@@ -133,6 +133,25 @@ def test_many_who_insert_and_take_at_once_each_do_it_once(url: str) -> None:
         assert engine.verify().ok
 
 
+def test_what_comes_after_a_call_that_left_unanswered_verifies(url: str) -> None:
+    calls = [{"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}} for id in ("c0", "c1")]
+    unit = [*said("go"), {"role": "assistant", "content": None, "tool_calls": calls}]
+    results = [{"role": "tool", "tool_call_id": id, "content": f"of {id}"} for id in ("c0", "c1")]
+    with Engine(url, window=2_000, background=False) as engine:
+        taken, set_anew = engine.thread("taken"), engine.thread("set anew")
+        for thread in (taken, set_anew):
+            thread.append(unit)
+        taken.rearrange(lambda shown: shown.refs[:1])
+        taken.rearrange(lambda shown: [*said("first"), *shown.refs, results[0]])
+        set_anew.replace([*said("go"), results[0]])
+        for thread in (taken, set_anew):
+            thread.append(results[1])
+            thread.append(said(*(f"{n} {'word ' * 60}" for n in range(40))))
+            assert thread.context().status == "ok"
+            assert "summary" in [item.kind for item in thread.context().items], "nothing waits for the call"
+        assert engine.verify().ok
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["append", "insert", "take", "shuffle", "compact"]), max_size=12), st.integers())
 def test_a_thread_is_rearranged_as_a_list_is(operations: list[str], seed: int) -> None:

@@ -25,7 +25,14 @@ from sqlalchemy.pool import NullPool
 
 from lossless import Engine
 from lossless.errors import ConfigError, LosslessError, MessageError
-from lossless_llamaindex import LosslessAsyncChatStore, LosslessChatStore, import_chat_store, import_chat_table
+from lossless_llamaindex import (
+    LosslessAsyncChatStore,
+    LosslessChatStore,
+    LosslessMemory,
+    LosslessMemoryBlock,
+    import_chat_store,
+    import_chat_table,
+)
 from lossless_llamaindex_cases import CASES, same
 from lossless_llamaindex_models import ScriptedLLM
 
@@ -223,6 +230,12 @@ def test_a_store_connects_again_wherever_it_is_made_anew(store: LosslessChatStor
     assert pickle.loads(pickle.dumps(store)).get_messages("k") == said("a")
 
 
+def test_a_misspelt_argument_is_named(store: LosslessChatStore) -> None:
+    for cls in (LosslessChatStore, LosslessAsyncChatStore, LosslessMemory, LosslessMemoryBlock):
+        with pytest.raises(ConfigError, match="no argument 'tokenlimit'"):
+            cls(store.engine, tokenlimit=5)
+
+
 def test_a_memory_of_an_engine_that_is_gone_says_so() -> None:
     store = LosslessChatStore("sqlite://")
     written = store.to_dict()
@@ -386,6 +399,19 @@ async def test_messages_of_every_kind_can_be_archived(url: str) -> None:
     await queue.add_messages("k", kept)
     await queue.archive_oldest_messages("k", len(kept))
     assert all(same(a, b) for a, b in zip(await queue.get_messages("k", status=ARCHIVED), kept, strict=True))
+
+
+@looped
+async def test_a_message_of_a_class_that_is_not_loaded_can_be_archived_and_added_again(url: str) -> None:
+    queue = LosslessAsyncChatStore(url=url)
+    blocks = [{"block_type": "text", "text": "hello"}]
+    of_nobody = {"role": "user", "blocks": blocks, "class": "nobody:Nothing", "id": "m"}
+    queue.engine.thread("k").append(of_nobody, format="llamaindex/1")
+    await queue.archive_oldest_messages("k", 1)
+    (old,) = await queue.get_messages("k", status=ARCHIVED)
+    await queue.add_message("k", old)
+    assert [await queue.count_messages("k", status) for status in (ACTIVE, ARCHIVED)] == [1, 1]
+    assert (await queue.get_messages("k"))[0].content == old.content == "hello"
 
 
 @looped

@@ -8,6 +8,7 @@ from typing import Any, Self
 from pydantic import BaseModel, PrivateAttr
 
 from lossless import Engine
+from lossless.errors import ConfigError
 from lossless.sharing import address_of, engine_at, shared_engine
 
 __all__ = ["ADDRESS", "Connected"]
@@ -27,7 +28,7 @@ class Connected(BaseModel):
 
     Raises:
         StoreOpenError: the database can't be opened.
-        ConfigError: it was in memory, or encrypted, in another process.
+        ConfigError: it was in memory, or encrypted, in another process; or there is no such argument.
     """
 
     url: str = ""
@@ -40,6 +41,10 @@ class Connected(BaseModel):
 
     def __init__(self, engine: Engine | str | None = None, url: str | None = None, **data: Any) -> None:
         address = {name: data.pop(name) for name in ADDRESS if name in data}
+        unknown = sorted(set(data) - {*type(self).model_fields, "class_name"})
+        if unknown:
+            known_ones = ", ".join(["engine", *type(self).model_fields])
+            raise ConfigError(f"{type(self).__name__} has no argument {unknown[0]!r}", hint=f"it has {known_ones}")
         found = _engine_for(engine, url, address)
         known = address_of(found)
         known["engine_token"] = known.pop("engine")

@@ -61,8 +61,8 @@ def ingest(
     key = _begun(key, head)
     view = views.load(connection, key.namespace, head.view)
     gone = _Gone(view.hidden()) if again else ()
-    calls = tuple(call for call in head.open_calls if call[1] not in gone) if gone else head.open_calls
-    position = Position(head.next_seq, head.total_tokens, head.chain, calls, head.lookalike_ids)
+    # A call that left the view stays open: units follow from what is stored alone, or verify could not tell what they should be.
+    position = Position(head.next_seq, head.total_tokens, head.chain, head.open_calls, head.lookalike_ids)
     done = append(connection, key, position, drafts, now, gone)
     generation = head.generation
     if done.revisions:

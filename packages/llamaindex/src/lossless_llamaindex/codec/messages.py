@@ -21,6 +21,8 @@ from lossless_llamaindex.codec.placeholders import UnknownBlock, UnknownMessage,
 
 __all__ = ["FORMAT", "decode_message", "encode_message"]
 
+_STORED = ("id", "status")
+"""What a payload says of how it is stored, not of its message."""
 _NESTED = {"citable": "content", "citation": "cited_content"}
 """The field of a block that holds blocks."""
 
@@ -49,7 +51,8 @@ def encode_message(message: ChatMessage, *, strict: bool = False) -> dict[str, A
         MessageError: with ``strict``, naming the path of the value that can't be kept.
     """
     if type(message) is UnknownMessage and message.payload:
-        return copy.deepcopy(message.payload)
+        # What its store said of it does not go with it: with its id, a message that is added again would be the stored one.
+        return copy.deepcopy({name: value for name, value in message.payload.items() if name not in _STORED})
     packer = Packer(strict, lambda inner: encode_message(inner, strict=strict) if isinstance(inner, ChatMessage) else None)
     held = _held(message)
     role = held.pop("role", MessageRole.USER)
