@@ -518,6 +518,30 @@ async def test_the_table_of_an_sql_store_is_taken_over(tmp_path: Any) -> None:
             import_chat_table("postgresql://nobody:secret@127.0.0.1:1/none", engine)
 
 
+def test_a_table_that_can_not_be_taken_over_is_refused_in_words(tmp_path: Any) -> None:
+    absent, odd = tmp_path / "absent.db", create_engine(f"sqlite:///{tmp_path / 'odd.db'}")
+    with odd.begin() as connection:
+        connection.execute(text("CREATE TABLE chatstore (id INTEGER PRIMARY KEY, key TEXT, value JSON)"))
+    with Engine("sqlite://") as engine:
+        for url in (f"sqlite:///{absent}", "nonsense://nobody:secret@127.0.0.1/none", "mysql://nobody:secret@127.0.0.1/none"):
+            with pytest.raises(ConfigError, match="there is no") as caught:
+                import_chat_table(url, engine)
+            assert "secret" not in str(caught.value)
+        assert not absent.exists(), "looking makes no database"
+        for value in ("{broken", "7", '{"role": "nobody"}'):
+            with odd.begin() as connection:
+                connection.execute(text("DELETE FROM chatstore"))
+                connection.execute(text("INSERT INTO chatstore (key, value) VALUES ('u', :v)"), {"v": value})
+            with pytest.raises(MessageError, match="message 0 of 'u'"):
+                import_chat_table(odd, engine, table="chatstore")
+        assert list(engine.threads()) == []
+        path = tmp_path / "binary.json"
+        path.write_bytes(b"\xff\xfe")
+        with pytest.raises(MessageError, match="is no JSON"):
+            import_chat_store(path, engine)
+    odd.dispose()
+
+
 def test_the_tables_of_the_sqlite_and_postgresql_stores_are_taken_over(tmp_path: Any, postgres_url: str) -> None:
     rows = [message.model_dump_json() for message in said("a", "b")]
     lite, server = create_engine(f"sqlite:///{tmp_path / 'old.db'}"), create_engine(postgres_url)

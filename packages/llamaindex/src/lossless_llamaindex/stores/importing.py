@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from lossless_llamaindex.codec import FORMAT, encode_message
 
 __all__ = ["import_chat_store", "import_chat_table"]
 
-_DRIVERS = {"sqlite+aiosqlite": "sqlite", "postgresql+asyncpg": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
+_POSTGRES = ("postgresql", "postgresql+asyncpg", "postgresql+psycopg2")
+_DRIVERS = {"sqlite+aiosqlite": "sqlite", **dict.fromkeys(_POSTGRES, "postgresql+psycopg")}
 """What the stores' own URLs name, and what reads the same database here."""
 
 
@@ -66,7 +67,7 @@ def import_chat_table(
         How many messages were added, by key.
 
     Raises:
-        ConfigError: the database has no such table, or it is no chat store's.
+        ConfigError: there is no such database or table, no driver for it, or the table is no chat store's.
         MessageError: a message can't be read; the keys before it are imported.
     """
     database = source if isinstance(source, Source) else _open(source)
@@ -104,13 +105,12 @@ def _read(path: str | PathLike[str], fs: Any, missing_ok: bool) -> Mapping[str, 
                 text = file.read()
         else:
             text = Path(path).read_text(encoding="utf-8")
+        read = json.loads(text)
+        read = json.loads(read) if isinstance(read, str) else read  # an older version wrote JSON within JSON
     except FileNotFoundError:
         if missing_ok:
             return {"store": {}}
         raise
-    try:
-        read = json.loads(text)
-        read = json.loads(read) if isinstance(read, str) else read  # an older version wrote JSON within JSON
     except ValueError as error:
         raise MessageError(f"{path} is no JSON", hint="give the file that SimpleChatStore.persist wrote") from error
     return read if isinstance(read, Mapping) else {}
@@ -128,7 +128,17 @@ def _open(url: str) -> Source:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # the parser's words would repeat the password
         raise ConfigError("the database URL can't be read", hint="for example sqlite:///chat.db") from None
-    return create_engine(parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername)))
+    parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
+    file = parsed.database if parsed.drivername == "sqlite" else None
+    if file and not file.startswith((":memory:", "file:")) and not Path(file).is_file():  # reading would make it
+        raise ConfigError(
+            f"there is no file {file}", hint="is the path right? sqlite:///chat.db is relative, sqlite:////chat.db not"
+        )
+    try:
+        return create_engine(parsed)
+    except (ImportError, SQLAlchemyError):
+        hint = 'install it, for PostgreSQL: pip install "lossless[postgres]"'
+        raise ConfigError(f"there is no driver for {parsed.drivername}", hint=hint) from None
 
 
 def _rows(database: Source, table: str, schema: str | None) -> dict[str, list[Any]]:
@@ -151,9 +161,12 @@ def _rows(database: Source, table: str, schema: str | None) -> dict[str, list[An
 
 
 def _each(value: Any) -> Iterator[Any]:
-    """Give the messages in a column: one, or, of the PostgreSQL store, a list."""
-    read = json.loads(value) if isinstance(value, (str, bytes)) else value
-    if isinstance(read, Mapping):
-        yield read
-    elif isinstance(read, Iterable):
+    """Give the messages in a column: one, or, of the PostgreSQL store, a list. What is no message is refused when it is made."""
+    try:
+        read = json.loads(value) if isinstance(value, (str, bytes)) else value
+    except ValueError:
+        read = value
+    if isinstance(read, (list, tuple)):
         yield from read
+    elif read is not None:
+        yield read
