@@ -152,6 +152,9 @@ class Coding:
             found += [self._whole(name), self._whole(version), item]
             if captured:
                 tracks.append(Track(name=found[-3], content=item, kept=kept))
+        # A state without such a channel, such as one that is forked before it was written to, holds no messages.
+        absent = [name for name in self.capture if name not in checkpoint["channel_versions"]]
+        tracks += [Track(name=self._whole(name), content=b"", kept=()) for name in absent]
         return found, tracks
 
     def draft_writes(

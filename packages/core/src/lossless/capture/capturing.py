@@ -214,7 +214,7 @@ class Captured:
             return own.pair
         kept: Sequence[Sequence[bytes]] = [self._kept(connection, line, track) for track in self.tracks]
         part_of = self.place.thread_id if self.place.checkpoint_ns else None
-        if part_of is not None:
+        if part_of is not None and any(kept):
             kept = self._private(connection, line, kept)
         if self._head is None and not any(kept):
             return None
@@ -295,7 +295,8 @@ class Captured:
         before = [standing.kept.get(track.name, ()) for track in self.tracks]
         if any(list(now[: len(was)]) != list(was) for now, was in zip(kept, before, strict=True)):
             return None
-        rows = rows_from(connection, self.key, standing.next_seq, hidden) if head.next_seq > standing.next_seq else []
+        came = head.next_seq > standing.next_seq and (any(before) or any(kept))
+        rows = rows_from(connection, self.key, standing.next_seq, hidden) if came else []
         if rows is None:
             return None
         skipped = [len(each) for each in before]
