@@ -46,7 +46,7 @@ from lossless.store.digests import address, blob_digest
 from lossless.store.namespaces import Secrets
 from lossless.store.rereading import rereads
 
-__all__ = ["CheckpointStore"]
+__all__ = ["CheckpointStore", "Walk"]
 
 _PAGE = 64
 
