@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from lossless import Engine, SummarizeRequest, Thread
@@ -127,6 +128,25 @@ def test_asked_in_vain_the_model_is_left_alone_although_something_else_was_compa
         assert model.calls > calls
         again = thread.compact()
         assert (again.changed, again.model_calls) == (False, 0)
+
+
+def test_the_same_words_written_for_want_of_a_model_and_written_without_one_are_two_summaries(tmp_path: Path) -> None:
+    text = LONG.replace(". ", ".")
+    url, messages = f"sqlite:///{tmp_path / 'a.db'}", [{"role": "user", "content": f"{n}: {text}"} for n in range(40)]
+    with Engine(url, window=1_500, summarizer=ScriptedModel("raising"), background=False, load_plugins=False) as engine:
+        engine.thread("t").append(messages, compact=False)
+        engine.thread("t").compact()
+        marked = degraded(engine, engine.thread("t"))
+        assert marked
+        assert engine.thread("t").undo()
+    with Engine(url, window=1_500, background=False, load_plugins=False) as engine:
+        thread = engine.thread("t")
+        thread.compact()
+        assert degraded(engine, thread) == []
+        shown = [item.id for item in thread.context().items if item.kind == "summary"]
+        assert {thread.describe(id)["text"] for id in shown} & {thread.describe(id)["text"] for id in marked}
+        report = engine.verify()
+        assert report.ok, report.problems
 
 
 def test_above_hard_with_degraded_summaries_left_it_is_not_exhausted_but_partial() -> None:

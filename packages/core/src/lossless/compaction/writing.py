@@ -133,7 +133,8 @@ class SummaryWriter:
             return None, outcome
         degraded = outcome.level == 3 and self.calls_models
         taken = asdict(usage) if usage.calls else {}
-        return replace(drafts[-1], level=outcome.level, degraded=degraded, usage=taken), outcome
+        summary = replace(drafts[-1], level=outcome.level, usage=taken)
+        return (self._degraded(summary) if degraded else summary), outcome
 
     def write_plain(self, block: Block, sources: Sources, *, soft: int) -> Summary | None:
         """Summarise a block without a model, in haste; the summary is marked degraded where a model would have written it."""
@@ -142,7 +143,7 @@ class SummaryWriter:
         summary, _outcome = hasty.write(block, sources, soft=soft, calls=calls)
         if summary is None or not self.calls_models:
             return summary
-        return replace(summary, degraded=True)
+        return self._degraded(summary)
 
     def _answer(self, ask: Ask, sources: Sources, depth: int, room: int, calls: Calls, previous: str) -> Note | Exception:
         if ask.level == 3:
@@ -234,7 +235,7 @@ class SummaryWriter:
         span = self.span_key(block)
         text = note.text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
         summary = Summary(
-            id=summary_id(span, text, self._secret()),
+            id=summary_id(span, text, self._secret(), degraded=False),
             depth=block.depth,
             text=text,
             items=tuple([_plain(item) for item in note.items]),
@@ -251,6 +252,10 @@ class SummaryWriter:
             sources=block.names,
         )
         return replace(summary, tokens=count_parts((Text(render_summary(summary)),), self._counter))
+
+    def _degraded(self, summary: Summary) -> Summary:
+        id = summary_id(summary.span_key, summary.text, self._secret(), degraded=True)
+        return replace(summary, degraded=True, id=id)
 
     def _frame(self, block: Block, sources: Sources) -> int:
         """Count what rendering adds to a note."""

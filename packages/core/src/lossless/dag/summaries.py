@@ -97,9 +97,13 @@ def span_key(policy: str, sources: Sequence[int | str]) -> bytes:
     return hashlib.sha256(b"lossless span\0" + named.encode("utf-8", "surrogatepass")).digest()
 
 
-def summary_id(span: bytes, text: str, secret: bytes | None) -> str:
-    """Derive a summary's id from its span key and its text; ``secret`` keys it where ids must tell nobody what a text is not."""
-    named = span + text.encode("utf-8", "surrogatepass")
+def summary_id(span: bytes, text: str, secret: bytes | None, *, degraded: bool) -> str:
+    """Derive a summary's id from its span key, its text and whether it is degraded.
+
+    One that was written because a model failed is another summary than one with the same words that was meant so: it is
+    written again later. ``secret`` keys the id where ids must tell nobody what a text is not.
+    """
+    named = span + text.encode("utf-8", "surrogatepass") + (b"\0degraded" if degraded else b"")  # no text has a NUL
     digest = hashlib.sha256(named).digest() if secret is None else hmac.digest(secret, named, "sha256")
     return "sum_" + digest.hex()[:16]
 
@@ -198,7 +202,7 @@ def beside_damage(connection: Connection, key: ThreadKey, summary: Summary) -> S
         return summary
     except CorruptError:
         text = summary.text + "\n"
-        id = summary_id(summary.span_key, text, name_secret(connection, key.namespace))
+        id = summary_id(summary.span_key, text, name_secret(connection, key.namespace), degraded=summary.degraded)
         return replace(summary, id=id, text=text, tokens=summary.tokens + 1)
     return summary
 
@@ -351,6 +355,7 @@ def _summary(connection: Connection, row: Any) -> Summary:
     except ValueError as error:
         raise CorruptError(f"the usage of summary {row.id} can't be read", hint="run `lossless verify`") from error
     text = vault.unseal_text(row.text, "text of summary", *place)
-    if not vault.encrypts and row.id != summary_id(row.span_key, text, None):  # a cipher authenticates the text by itself
+    degraded = bool(row.degraded)
+    if not vault.encrypts and row.id != summary_id(row.span_key, text, None, degraded=degraded):  # a cipher proves it by itself
         raise CorruptError(f"the text of summary {row.id} was changed", hint="run `lossless doctor`")
-    return Summary(**plain, text=text, degraded=bool(row.degraded), usage=usage, items=items, decisions=decisions)
+    return Summary(**plain, text=text, degraded=degraded, usage=usage, items=items, decisions=decisions)

@@ -66,8 +66,8 @@ def _sound(connection: Connection, key: ThreadKey, segment: Segment, extents: Ex
     except LosslessError:
         return []
     secret = name_secret(connection, key.namespace)
-    named = (span_key(summary.policy, sources), summary_id(summary.span_key, summary.text, secret))
-    sound = named == (summary.span_key, summary.id)
+    id = summary_id(summary.span_key, summary.text, secret, degraded=summary.degraded)
+    sound = (span_key(summary.policy, sources), id) == (summary.span_key, summary.id)
     return found if sound and len(set(found)) == len(found) == summary.messages and max(found) < next_seq else []
 
 

@@ -40,7 +40,7 @@ def summary_findings(connection: Connection, key: ThreadKey, spine: Spine, exten
 def _own_problems(summary: Summary, sources: tuple[int | str, ...], secret: bytes | None) -> Iterator[str]:
     if summary.span_key != span_key(summary.policy, sources):
         yield "has other sources than it was made from"
-    if summary.id != summary_id(summary.span_key, summary.text, secret):
+    if summary.id != summary_id(summary.span_key, summary.text, secret, degraded=summary.degraded):
         yield "was changed: its text does not match its id"
     if not sources:
         yield "has no sources"
