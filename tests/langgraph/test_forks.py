@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from lossless_langchain.codec import decode_stored
+from lossless_langchain.codec import FORMAT, decode_stored, encode_message
 from lossless_langgraph import LosslessSaver
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -79,6 +79,15 @@ def test_a_result_that_is_kept_stands_behind_a_summary_that_is_put_before_it(app
     told = [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("all so far, in short", id="short"), made, answered]
     app.update_state(CONFIG, {"messages": told})
     assert same(app, saver) == ["short", "b", "s"]
+
+
+def test_what_came_another_way_before_the_state_had_it_takes_the_states_place(app: Any, saver: LosslessSaver) -> None:
+    app.invoke({"messages": [HumanMessage("q", id="q")]}, CONFIG)
+    made = call("a")
+    saver.engine.thread("t").append(encode_message(made), format=FORMAT)
+    told = [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("in short", id="short"), made, result("r", "a")]
+    app.update_state(CONFIG, {"messages": told})
+    assert same(app, saver) == ["short", "a", "r"]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -82,8 +82,12 @@ def followed(
             found = finder.equal(key, at)
             if found is None:
                 stored.append((track, index))
-                found = finder.revised(id_of(track, index), 0 if upto else at)
+                id = id_of(track, index)
+                found = finder.revised(id, 0 if upto else at)
                 if found is None:
+                    early = finder.revised(id, 0)
+                    if early is not None and not upto:
+                        mine.add(rows[early].seq)  # it came another way before what it follows in the state
                     at = ended  # whatever comes after it in the state comes after it in the thread
                     continue
                 revised.add(rows[found].seq)
