@@ -20,11 +20,11 @@ def test_the_tables_show_the_kept_results() -> None:
 
 
 def test_a_short_thread_is_measured_on_any_saver() -> None:
-    found = {name: measured(name, 4) for name in ("ours", "memory")}
+    found = {name: measured(name, 20) for name in ("ours", "memory")}
     assert found["ours"]["copied"] is not None
     assert found["memory"]["copied"] is None
-    table = tables({"savers": {name: summed_up(one, 8) for name, one in found.items()}})["savers"]
-    assert "| MB after 8 turns (7 KB of text each) | ≈ " in table
+    table = tables({"savers": {name: summed_up(one, 40) for name, one in found.items()}})["savers"]
+    assert "| MB after 40 turns (7 KB of text each) | ≈ " in table
 
 
 def test_what_grows_with_the_square_is_worked_out() -> None:
