@@ -63,8 +63,11 @@ class SummaryWriter:
         counter: TokenCounter,
         models: ModelCalls,
         secret: Callable[[], bytes | None] = lambda: None,
+        *,
+        in_place_of_a_model: bool = False,
     ) -> None:
         self._secret = secret
+        self._degraded = in_place_of_a_model
         self.window = _WINDOW
         self.policy = policy
         self._plain = plain
@@ -110,7 +113,8 @@ class SummaryWriter:
         calls.usage = Usage()
 
         def rendered(note: Note) -> int:
-            drafts.append(self._summary(block, sources, note))
+            degraded = self._degraded or (ask.level == 3 and self.calls_models)
+            drafts.append(self._summary(block, sources, note, degraded=degraded))
             return drafts[-1].tokens
 
         steps = escalate(
@@ -131,19 +135,22 @@ class SummaryWriter:
             self._report(outcome, calls)
         if outcome.note is None:
             return None, outcome
-        degraded = outcome.level == 3 and self.calls_models
         taken = asdict(usage) if usage.calls else {}
-        summary = replace(drafts[-1], level=outcome.level, usage=taken)
-        return (self._degraded(summary) if degraded else summary), outcome
+        return replace(drafts[-1], level=outcome.level, usage=taken), outcome
 
     def write_plain(self, block: Block, sources: Sources, *, soft: int) -> Summary | None:
         """Summarise a block without a model, in haste; the summary is marked degraded where a model would have written it."""
-        hasty = SummaryWriter(self._plain, self._plain, lambda: None, self._counter, self._models, self._secret)
+        hasty = SummaryWriter(
+            self._plain,
+            self._plain,
+            lambda: None,
+            self._counter,
+            self._models,
+            self._secret,
+            in_place_of_a_model=self.calls_models,
+        )
         calls = Calls(left=0, deadline=time.monotonic() + 60)
-        summary, _outcome = hasty.write(block, sources, soft=soft, calls=calls)
-        if summary is None or not self.calls_models:
-            return summary
-        return self._degraded(summary)
+        return hasty.write(block, sources, soft=soft, calls=calls)[0]
 
     def _answer(self, ask: Ask, sources: Sources, depth: int, room: int, calls: Calls, previous: str) -> Note | Exception:
         if ask.level == 3:
@@ -231,11 +238,11 @@ class SummaryWriter:
             tokens=self._counter.count(text),
         )
 
-    def _summary(self, block: Block, sources: Sources, note: Note) -> Summary:
+    def _summary(self, block: Block, sources: Sources, note: Note, *, degraded: bool = False) -> Summary:
         span = self.span_key(block)
         text = note.text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
         summary = Summary(
-            id=summary_id(span, text, self._secret(), degraded=False),
+            id=summary_id(span, text, self._secret(), degraded=degraded),
             depth=block.depth,
             text=text,
             items=tuple([_plain(item) for item in note.items]),
@@ -247,15 +254,11 @@ class SummaryWriter:
             **_extent(sources),
             policy=self.policy.name,
             level=1,
-            degraded=False,
+            degraded=degraded,
             span_key=span,
             sources=block.names,
         )
         return replace(summary, tokens=count_parts((Text(render_summary(summary)),), self._counter))
-
-    def _degraded(self, summary: Summary) -> Summary:
-        id = summary_id(summary.span_key, summary.text, self._secret(), degraded=True)
-        return replace(summary, degraded=True, id=id)
 
     def _frame(self, block: Block, sources: Sources) -> int:
         """Count what rendering adds to a note."""
