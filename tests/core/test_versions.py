@@ -346,3 +346,18 @@ def test_a_snapshot_keeps_its_name_when_a_message_of_that_id_comes_later(engine:
     assert main.describe("release")["id"] == snapshot.id
     assert len(main.branch(at="release").messages()) == 3
     assert len(main.branch(at=4).messages()) == 4
+
+
+def test_a_revision_after_going_back_takes_the_place_of_the_one_that_shows_again(engine: lossless.Engine) -> None:
+    thread = engine.thread("t")
+    thread.append([{"id": f"m{n}", "role": "user", "content": f"message {n}"} for n in range(3)])
+    thread.snapshot("before")
+    thread.append({"id": "m0", "role": "user", "content": "revised"})
+    thread.restore("before")
+    thread.append({"id": "m0", "role": "user", "content": "revised again"})
+    assert [m.payload["content"] for m in thread.messages()] == ["revised again", "message 1", "message 2"]
+    thread.delete(["m2"])
+    thread.append({"id": "m0", "role": "user", "content": "at last"})
+    while thread.undo():
+        assert [m.payload["content"] for m in thread.messages()][:2] == ["at last", "message 1"]
+        assert engine.verify().problems == ()

@@ -20,7 +20,7 @@ from lossless.store.keys import ThreadKey
 from lossless.store.read import facts_of
 from lossless.store.tables import MessageRow
 
-__all__ = ["Remake", "edit", "merged", "revisions_since"]
+__all__ = ["Remake", "edit", "merged", "revisions_since", "shown_revision"]
 
 Remake = Callable[[Connection, Sequence[int]], "Summary | None"]
 """Makes a leaf over messages without a model, or says that it would not be shorter than they are."""
@@ -75,6 +75,15 @@ def revisions_since(connection: Connection, key: ThreadKey, seq: int) -> list[tu
         _MESSAGE.c.seq >= seq,
     )
     return [(row.revises, row.seq) for row in connection.execute(statement.order_by(_MESSAGE.c.seq))]
+
+
+def shown_revision(connection: Connection, key: ThreadKey, view: View, seq: int) -> int:
+    """Give the revision that a view shows in the place of a message: where somebody went back, an earlier one; else itself."""
+    found: int | None = seq
+    while found is not None and is_hidden(view, found):
+        one = (_MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.owner(found), _MESSAGE.c.seq == found)
+        found = connection.execute(select(_MESSAGE.c.revises).where(*one)).scalar_one_or_none()
+    return seq if found is None else found
 
 
 def _split(

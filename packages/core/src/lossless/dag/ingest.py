@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from lossless.dag.editing import Remake, edit, revisions_since
+from lossless.dag.editing import Remake, edit, revisions_since, shown_revision
 from lossless.dag.heads import Head, create_thread, lock_existing_head, lock_head, moves, swing
 from lossless.dag.matching import ReadMessages, new_drafts
 from lossless.dag.placing import show_newest_request
@@ -180,7 +180,8 @@ def _revised(
     connection: Connection, key: ThreadKey, view: View, pairs: Sequence[tuple[int, int]], remake: Remake, now: int
 ) -> View:
     for changes in _at_once(pairs):
-        view = edit(connection, key, view, changes, remake, now)
+        shown = {shown_revision(connection, key, view, old): after for old, after in changes.items()}
+        view = edit(connection, key, view, shown, remake, now)
     return view
 
 
