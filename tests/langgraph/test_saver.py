@@ -27,6 +27,7 @@ from typing_extensions import TypedDict
 from lossless import AesGcmCipher, Engine
 from lossless.errors import ConfigError, CorruptError, ExistsError, LosslessError, MessageError
 from lossless.store.tables import CheckpointPartRow
+from lossless_langchain.codec import decode_stored
 from lossless_langgraph import LosslessSaver
 from lossless_langgraph_putting import config, put, put_by_threads, put_for_ever
 
@@ -377,16 +378,19 @@ def test_eight_threads_put_at_once(saver: LosslessSaver) -> None:
 @pytest.mark.slow
 def test_two_processes_with_four_threads_each_put_into_one_file(tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path}/x.db"
-    names = [[f"process {process} thread {n}" for n in range(4)] for process in range(2)]
+    names = [[f"process {process} thread {n}" for n in range(3)] + ["of both"] for process in range(2)]
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as processes:
         done = [processes.submit(put_by_threads, url, of_process, 50) for of_process in names]
         assert [one.result() for one in done] == [[], []]
     with Engine(url, load_plugins=False) as engine:
         saver = LosslessSaver(engine)
-        for name in [*names[0], *names[1]]:
-            found = list(saver.list(config(name)))
-            assert [one.checkpoint["channel_values"]["n"] for one in found] == list(range(50))[::-1]
+        for name in {*names[0], *names[1]}:
+            found, rounds = list(saver.list(config(name))), 2 if name == "of both" else 1
+            assert sorted(one.checkpoint["channel_values"]["n"] for one in found) == sorted([*range(50)] * rounds)
             assert all(len(one.pending_writes or ()) == 1 for one in found)
+            assert shown(saver, name) == found[0].checkpoint["channel_values"]["messages"]
+            assert len(engine.thread(name).messages(deleted=True)) == 50 * rounds
+        assert engine.verify().problems == ()
 
 
 @pytest.fixture
@@ -400,14 +404,30 @@ def killed(url: str) -> None:
     process.join()
 
 
+def shown(saver: LosslessSaver, name: str) -> list[Any]:
+    return [message for stored in saver.engine.thread(name).messages() for message in decode_stored(stored)]
+
+
 @pytest.mark.usefixtures("killed")
-def test_a_process_that_is_killed_leaves_whole_checkpoints(url: str) -> None:
+def test_a_process_that_is_killed_leaves_whole_checkpoints_and_the_thread_at_the_newest(url: str) -> None:
     with Engine(url, load_plugins=False) as engine:
         saver = LosslessSaver(engine)
         found = list(saver.list(config()))
         assert [one.checkpoint["channel_values"]["n"] for one in found] == list(range(len(found)))[::-1]
         assert all(len(one.pending_writes or ()) == 2 for one in found[1:])
+        assert shown(saver, "t") == found[0].checkpoint["channel_values"]["messages"]
+        written = saver.get_tuple(config("written"))
+        assert written is not None
+        assert written.pending_writes is not None
+        ((_task, _channel, answer),) = written.pending_writes
+        asked = written.checkpoint["channel_values"]["messages"]
+        assert [one.id for one in [*asked, *answer]] == ["asked", "answered"]
+        assert shown(saver, "written") == asked
+        assert engine.verify().problems == ()
+        assert values(saver, put(saver, {"messages": [*asked, *answer]}, written.config)) == {"messages": [*asked, *answer]}
+        assert shown(saver, "written") == [*asked, *answer]
         assert values(saver, put(saver, {"n": -1}, found[0].config)) == {"n": -1}
+        assert engine.verify().problems == ()
 
 
 def test_a_long_list_is_known_by_its_runs_and_what_changes_in_place_within_one_is_stored(saver: LosslessSaver) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 
 from lossless import Engine
@@ -28,16 +30,18 @@ def put(saver: LosslessSaver, values: dict[str, Any], parent: Any = None, *, ver
 
 
 def put_by_threads(url: str, names: list[str], count: int) -> list[BaseException]:
-    """Put so many checkpoints, each with a write, on each of some threads at once; give what went wrong."""
+    """Put so many checkpoints, each with a write and one message more, on each of some threads at once; give what went wrong."""
     failures: list[BaseException] = []
     with Engine(url, load_plugins=False) as engine:
         saver = LosslessSaver(engine)
 
         def work(name: str) -> None:
             try:
-                where = config(name)
+                where, said = config(name), list[Any]()
                 for n in range(count):
-                    where = put(saver, {"log": [f"{name} {one} " + "x" * 90 for one in range(n % 9)], "n": n}, where)
+                    said = [*said, HumanMessage(f"{os.getpid()} says {n}", id=f"{os.getpid()} {n}")]
+                    log = [f"{name} {one} " + "x" * 90 for one in range(n % 9)]
+                    where = put(saver, {"log": log, "n": n, "messages": said}, where)
                     saver.put_writes(where, [("log", n)], "task")
             except BaseException as error:
                 failures.append(error)
@@ -51,12 +55,20 @@ def put_by_threads(url: str, names: list[str], count: int) -> list[BaseException
 
 
 def put_for_ever(url: str, ready: Any) -> None:
-    """Put one checkpoint after another, each with two writes; say so once there are some."""
+    """Put one checkpoint after another, each followed by writes that the next one holds; say so once there are some.
+
+    On the thread "written", writes are the last there is: the checkpoint that holds them never comes.
+    """
     with Engine(url, load_plugins=False) as engine:
         saver, where, n = LosslessSaver(engine), config(), 0
+        written = put(saver, {"messages": [HumanMessage("asked", id="asked")]}, config("written"))
+        saver.put_writes(written, [("messages", [AIMessage("answered", id="answered")])], "task")
+        said: list[Any] = []
         while True:
-            where = put(saver, {"log": [f"{one} " + "x" * 90 for one in range(n % 100)], "n": n}, where)
-            saver.put_writes(where, [("log", n), ("n", "y" * 90)], "task")
+            said = [*said, HumanMessage(f"message {n}", id=f"h{n}")]
+            if n:
+                saver.put_writes(where, [("log", n), ("messages", said[-1:])], "task")
+            where = put(saver, {"log": [f"{one} " + "x" * 90 for one in range(n % 100)], "n": n, "messages": said}, where)
             n += 1
             if n == 20:
                 ready.set()
