@@ -174,6 +174,23 @@ def test_summaries_stay_where_the_state_still_begins_like_this(url: str) -> None
         assert len(same(app, saver)) == 32
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
+@pytest.mark.parametrize("background", [True, False])
+def test_a_thread_that_follows_a_state_is_kept_within_its_budget(url: str, background: bool) -> None:
+    with Engine(url, window=3_000, background=background, load_plugins=False) as engine:
+        saver = LosslessSaver(engine)
+        app, thread = chat(saver), engine.thread("t")
+        for n in range(20):
+            app.invoke({"messages": [HumanMessage(f"turn {n}: the price of item {n} is {n}0 EUR")]}, CONFIG)
+            thread.wait()
+        context = thread.context()
+        assert (context.status, context.items[0].kind) == ("ok", "summary")
+        assert not [item for item in context.items if item.kind == "omission"]
+        app.invoke({"messages": [HumanMessage("No, the price of item 3 is 31 EUR, not 30 EUR.")]}, CONFIG)
+        assert [item.kind for item in thread.context().items if item.kind == "recall"] == ["recall"]
+        assert len(same(app, saver)) == 63
+
+
 def test_a_put_that_is_repeated_or_comes_late_changes_nothing(saver: LosslessSaver) -> None:
     one, two = HumanMessage("one", id="1"), AIMessage("two", id="2")
     first = put(saver, {"messages": [one]}, id="0001")

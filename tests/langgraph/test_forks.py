@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
@@ -88,6 +90,41 @@ def test_what_came_another_way_before_the_state_had_it_takes_the_states_place(ap
     told = [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("in short", id="short"), made, result("r", "a")]
     app.update_state(CONFIG, {"messages": told})
     assert same(app, saver) == ["short", "a", "r"]
+
+
+def test_two_runs_that_begin_a_thread_at_once_leave_the_newest_state(app: Any, saver: LosslessSaver) -> None:
+    def put(id: str, parent: str | None, *said: str) -> list[str]:
+        checkpoint = empty_checkpoint() | {"id": id}
+        values = {"note": id, **({"messages": [HumanMessage(one, id=one) for one in said]} if said else {})}
+        checkpoint["channel_values"], checkpoint["channel_versions"] = values, dict.fromkeys(values, id)
+        saver.put(
+            {"configurable": {**CONFIG["configurable"], "checkpoint_id": parent}}, checkpoint, {}, dict.fromkeys(values, id)
+        )  # type: ignore[arg-type]
+        return same(app, saver)
+
+    put("01", None)
+    put("03", None)
+    assert put("02", "01", "a") == []
+    assert put("05", "03", "b") == ["b"]
+    assert put("04", "02", "a", "c") == ["b"]
+    assert put("06", "04", "a", "c", "d") == ["a", "c", "d"]
+    assert put("07", "05", "b", "e") == ["b", "e"]
+
+
+def test_async_runs_at_once_leave_the_thread_at_the_newest_state(saver: LosslessSaver) -> None:
+    graph = StateGraph(MessagesState)
+    graph.add_node("answer", lambda state: {"messages": [HumanMessage(f"after {state['messages'][-1].text}")]})
+    graph.add_edge(START, "answer")
+    app: Any = graph.compile(checkpointer=saver)
+
+    async def run() -> None:
+        for n in range(2):
+            await asyncio.gather(*(app.ainvoke({"messages": [HumanMessage(f"{n} {one}")]}, CONFIG) for one in "abc"))
+
+    asyncio.run(run())
+    assert same(app, saver)
+    said = {message.text for message in saver.engine.thread("t").messages(deleted=True)}
+    assert said == {f"{before}{n} {one}" for before in ("", "after ") for n in range(2) for one in "abc"}
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -95,15 +95,14 @@ class Compacting(Reading):
             raise ConfigError(f"a prompt can't have {prompt_tokens} tokens", hint="give what the provider reported")
         return self._engine.calibration.report(context.tokens + context.overhead, prompt_tokens)
 
-    # The same, async; ``await`` is a keyword, so one of them ends in an underscore
+    def appended(self, drafts: Sequence[Draft], done: Ingested, compact: bool = True) -> None:
+        """Do what an append calls for; the messages are stored, so it does not fail for what comes after it.
 
-    acompact = async_twin(compact)
-    aplan = async_twin(plan)
-    areport_usage = async_twin(report_usage)
-    await_ = async_twin(wait)
-
-    def _after(self, drafts: Sequence[Draft], done: Ingested, compact: bool) -> None:
-        """Do what an append calls for; the messages are stored, so it does not fail for what comes after it."""
+        Args:
+            drafts: what was stored.
+            done: what came of it.
+            compact: whether the control loop runs.
+        """
         engine = self._engine
         try:
             note_corrections(engine.database, engine.reader, engine.plugins, self._key, drafts, done)
@@ -116,6 +115,13 @@ class Compacting(Reading):
             except Exception as error:
                 _log.exception("compaction failed thread=%s", self._id)
                 engine.plugins.event("compaction.failed", thread_id=self._id, error=str(error))
+
+    # The same, async; ``await`` is a keyword, so one of them ends in an underscore
+
+    acompact = async_twin(compact)
+    aplan = async_twin(plan)
+    areport_usage = async_twin(report_usage)
+    await_ = async_twin(wait)
 
     def _control(self, done: Ingested, budget: Budget) -> None:
         """Run the control loop after an append."""

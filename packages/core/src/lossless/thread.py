@@ -152,7 +152,7 @@ class Thread(Compacting):
             return rearrange(connection, key, engine.views, decide, remake, **how, format=named, now=now)
 
         done = engine.database.write(job)
-        self._after(done.drafts, done.done, compact)
+        self.appended(done.drafts, done.done, compact)
         return list(done.refs)
 
     def delete(self, message_ids: str | Sequence[str], *, partners: bool = True) -> tuple[str, ...]:
@@ -328,5 +328,5 @@ class Thread(Compacting):
         remake = engine.remaker(key)
         now = engine.now()
         done = engine.database.write(lambda c: store(c, key, engine.views, drafts, remake, format=named, now=now))
-        self._after(drafts, done, compact)
+        self.appended(drafts, done, compact)
         return list(done.refs)

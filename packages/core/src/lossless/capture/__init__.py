@@ -3,6 +3,7 @@
 An adapter says which messages a state holds; what the thread has to learn, hide or show again for that is decided here.
 """
 
-from lossless.capture.capturing import Capture, Captured, ErasedInStateError, Track
+from lossless.capture.capturing import Capture, Captured
+from lossless.capture.model import ErasedInStateError, Track
 
 __all__ = ["Capture", "Captured", "ErasedInStateError", "Track"]

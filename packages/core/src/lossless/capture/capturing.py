@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from sqlalchemy import Connection
 
-from lossless.capture.following import Followed, followed
+from lossless.capture.following import followed
+from lossless.capture.model import ErasedInStateError, Host, Plan, Standing, Track
 from lossless.capture.naming import part_name
 from lossless.capture.past import Before, newest_but, stored_at, written_after
 from lossless.capture.rows import rows_from, without_erased
@@ -22,22 +22,19 @@ from lossless.checkpoints.items import ERASED, kept_in, message_key
 from lossless.checkpoints.lines import Line
 from lossless.checkpoints.parts import load_part
 from lossless.checkpoints.sharing import load_messages
-from lossless.dag.editing import Remake
 from lossless.dag.heads import Head, create_thread, keep_collectors_out, lock_head, swing
 from lossless.dag.ingest import Ingested, ingest
 from lossless.dag.lineage import find_key
 from lossless.dag.parts import owner_of
-from lossless.dag.view import View, ViewStore
+from lossless.dag.view import View
 from lossless.errors import CorruptError
 from lossless.store.append import Draft
-from lossless.store.drafting import Drafter
 from lossless.store.erasures import tombstones
 from lossless.store.keys import ThreadKey
-from lossless.store.read import MessageReader
 from lossless.store.recent import Recent
 from lossless.versions.branching import branch
 
-__all__ = ["Capture", "Captured", "ErasedInStateError", "Track"]
+__all__ = ["Capture", "Captured"]
 
 _THREADS_KEPT = 1_024
 _DRAFTED_AT_ONCE = 64
@@ -46,81 +43,13 @@ _WHY = "state"
 """Why a head was swung: the state has other messages."""
 
 
-class ErasedInStateError(Exception):
-    """A state holds messages that were erased. ``left``: by id, what is left of each, as its item holds it."""
-
-    def __init__(self, left: Mapping[str, bytes]) -> None:
-        super().__init__("a state holds messages that were erased")
-        self.left = left
-
-
-class _Host(Protocol):
-    """What is used of an engine."""
-
-    namespace: str
-    views: ViewStore
-    drafter: Drafter
-    reader: MessageReader
-
-    def key_of(self, thread_id: str) -> ThreadKey:
-        """Give a thread's key."""
-
-    def remaker(self, key: ThreadKey) -> Remake:
-        """Give what makes a leaf again without a model."""
-
-    def knows_summary(self, key: ThreadKey) -> Callable[[str], bool]:
-        """Give what tells whether a thread has a summary of an id."""
-
-    def now(self) -> int:
-        """Give the time in microseconds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Track:
-    """What a captured channel holds.
-
-    Attributes:
-        name: the item of its name.
-        content: the item of its value.
-        kept: the items of its messages, in order; None: they have to be looked up.
-        adds: whether it has no value there: what was written to it since the checkpoint before comes to what it held.
-    """
-
-    name: bytes
-    content: bytes
-    kept: Sequence[bytes] | None
-    adds: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
-    """How a thread stood after a checkpoint: what the channels held, what was hidden, and how far the state went."""
-
-    checkpoint_id: str
-    kept: Mapping[bytes, Sequence[bytes]]
-    hidden: tuple[range, ...]
-    next_seq: int
-    upto: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What is to be done from which view on. ``skipped``: so many messages of each channel stand as they stood before."""
-
-    view: View
-    done: Followed
-    skipped: Sequence[int]
-    shown: int
-    upto: int
-
-
 class Capture:
     """Captures the states of an engine's threads, whose messages are written in one format."""
 
-    def __init__(self, host: _Host, format: str) -> None:
+    def __init__(self, host: Host, format: str) -> None:
         self.host = host
         self.format = format
-        self.standing: Recent[tuple[str, str], _Standing] = Recent(_THREADS_KEPT)
+        self.standing: Recent[tuple[str, str], Standing] = Recent(_THREADS_KEPT)
 
     def of(self, place: Place, parent: str | None, tracks: Sequence[Track], messages: Mapping[bytes, bytes]) -> Captured:
         """Give what captures a state in the transaction that stores it.
@@ -177,7 +106,7 @@ class Capture:
 
 @dataclass(slots=True, kw_only=True)
 class Captured:
-    """One state that is being captured. ``done`` and ``drafts``: what was stored, for what comes after an append."""
+    """One state that is being captured."""
 
     capture: Capture
     place: Place
@@ -185,11 +114,11 @@ class Captured:
     tracks: Sequence[Track]
     messages: Mapping[bytes, bytes]
     key: ThreadKey
-    done: Ingested | None = None
-    drafts: Sequence[Draft] = ()
+    _done: Ingested | None = None
+    _drafts: Sequence[Draft] = ()
     _drafted: dict[bytes, Draft] = field(default_factory=dict)
     _head: Head | None = None
-    _standing: _Standing | None = None
+    _standing: Standing | None = None
 
     def prepare(self) -> None:
         """Make messages ready that may be new."""
@@ -199,7 +128,7 @@ class Captured:
     def begin(self, connection: Connection) -> None:
         """Lock the thread."""
         keep_collectors_out(connection)
-        self.done, self.drafts, self._standing = None, (), None
+        self._done, self._drafts, self._standing = None, (), None
         self._head = lock_head(connection, self.key)
 
     def finish(self, connection: Connection, line: Line, draft: CheckpointDraft) -> Pair | None:
@@ -228,13 +157,15 @@ class Captured:
         plan = self._plan(connection, line, head, newest, kept)
         pair = self._carry_out(connection, head, plan, kept)
         if newest is not None and newest.place.checkpoint_id > self.place.checkpoint_id:
-            self._go_back(connection, newest)  # to what is still the newest
+            self._go_back(connection, newest, kept)  # to what is still the newest
         return pair
 
     def committed(self) -> None:
-        """Remember how the thread stands, once the transaction is committed."""
+        """Remember how the thread stands, once the transaction is committed, and do what an append to it calls for."""
         if self._standing is not None:
             self.capture.standing.put((self.place.thread_id, self.place.checkpoint_ns), self._standing)
+        if self._done is not None and not self.place.checkpoint_ns:  # nobody is shown a part
+            self.capture.host.thread(self.key.thread_id).appended(self._drafts, self._done)
 
     def _kept(self, connection: Connection, line: Line, track: Track) -> Sequence[bytes]:
         if track.adds:
@@ -262,7 +193,7 @@ class Captured:
 
     def _plan(
         self, connection: Connection, line: Line, head: Head, newest: Before | None, kept: Sequence[Sequence[bytes]]
-    ) -> _Plan:
+    ) -> Plan:
         host, namespace = self.capture.host, self.capture.host.namespace
         view = host.views.load(connection, namespace, head.view)
         base = newest
@@ -280,11 +211,11 @@ class Captured:
         upto = pair.upto if pair is not None and self._leads_back(head, pair) else 0
         held = [upto if track.adds else 0 for track in self.tracks]
         done = followed(rows, _all_keys(before), _all_keys(kept), self._id_in(connection, kept), held)
-        return _Plan(view=view, done=done, skipped=[0] * len(kept), shown=sum(row.shown for row in rows), upto=upto)
+        return Plan(view=view, done=done, skipped=[0] * len(kept), shown=sum(row.shown for row in rows), upto=upto)
 
     def _grown(
         self, connection: Connection, head: Head, view: View, newest: Before, kept: Sequence[Sequence[bytes]]
-    ) -> _Plan | None:
+    ) -> Plan | None:
         """Give what is to be done where the state has only grown since this process captured it; None where that is not so."""
         standing = self.capture.standing.get((self.place.thread_id, self.place.checkpoint_ns))
         if standing is None or standing.checkpoint_id != newest.place.checkpoint_id or standing.upto < head.since - 1:
@@ -302,9 +233,9 @@ class Captured:
         skipped = [len(each) for each in before]
         new = [now[count:] for now, count in zip(kept, skipped, strict=True)]
         done = followed(rows, [], _all_keys(new), self._id_in(connection, new))
-        return _Plan(view=view, done=done, skipped=skipped, shown=-1, upto=standing.upto)
+        return Plan(view=view, done=done, skipped=skipped, shown=-1, upto=standing.upto)
 
-    def _carry_out(self, connection: Connection, head: Head, plan: _Plan, kept: Sequence[Sequence[bytes]]) -> Pair:
+    def _carry_out(self, connection: Connection, head: Head, plan: Plan, kept: Sequence[Sequence[bytes]]) -> Pair:
         """Change the view, store what is new, and give the pair that stands for the state then."""
         host, key, now, done = self.capture.host, self.key, self.capture.host.now(), plan.done
         remake = host.remaker(key)
@@ -324,15 +255,15 @@ class Captured:
             swing(connection, key, host.views, view, expected=head.generation, next_seq=head.next_seq, why=_WHY, now=now)
             moved = True
         wanted = [kept[track][plan.skipped[track] + index] for track, index in done.stored]
-        self.drafts = self._new(connection, [item for item in wanted if item[:1] != ERASED])
-        if self.drafts:
+        self._drafts = self._new(connection, [item for item in wanted if item[:1] != ERASED])
+        if self._drafts:
             format = self.capture.format
-            self.done = ingest(connection, key, host.views, self.drafts, remake, format=format, now=now, again=True)
-            moved = moved or self.done.generation != head.generation
-            view = self.done.view
-        stored = [ref.seq for ref in self.done.refs] if self.done is not None else []
+            self._done = ingest(connection, key, host.views, self._drafts, remake, format=format, now=now, again=True)
+            moved = moved or self._done.generation != head.generation
+            view = self._done.view
+        stored = [ref.seq for ref in self._done.refs] if self._done is not None else []
         upto = max([plan.upto, *done.stands, *stored])
-        self._standing = _Standing(
+        self._standing = Standing(
             checkpoint_id=self.place.checkpoint_id,
             kept={track.name: items for track, items in zip(self.tracks, kept, strict=True)},
             hidden=tuple(each for each in view.hidden() if each.start <= upto),
@@ -341,15 +272,23 @@ class Captured:
         )
         return Pair(view=host.views.address(view) if moved else head.view, upto=upto, owner=key.owner(upto))
 
-    def _go_back(self, connection: Connection, newest: Before) -> None:
+    def _go_back(self, connection: Connection, newest: Before, kept: Sequence[Sequence[bytes]]) -> None:
         """Let the thread be what it was after the newest checkpoint: a state was stored that is older than that."""
-        host, self._standing = self.capture.host, None
-        head = lock_head(connection, self.key)
-        if head is None or newest.pair is None or not self._leads_back(head, newest.pair):
+        host, key, namespace = self.capture.host, self.key, self.capture.host.namespace
+        head = lock_head(connection, key)
+        if head is None:
             return
-        view = restored(connection, self.key, host.views, head, newest.pair)
-        now, next_seq = host.now(), head.next_seq
-        swing(connection, self.key, host.views, view, expected=head.generation, next_seq=next_seq, why=_WHY, now=now)
+        view = host.views.load(connection, namespace, head.view)
+        if newest.pair is not None and self._leads_back(head, newest.pair):
+            view, now = restored(connection, key, host.views, head, newest.pair), host.now()
+            swing(connection, key, host.views, view, expected=head.generation, next_seq=head.next_seq, why=_WHY, now=now)
+        else:  # it was stored before there was a thread, or before that was deleted
+            held = [newest.kept(connection, namespace, track.name) for track in self.tracks]
+            rows = rows_from(connection, key, 1, view.hidden()) or []
+            done = followed(rows, _all_keys(kept), _all_keys(held), self._id_in(connection, held))
+            shown = sum(row.shown for row in rows)
+            self._carry_out(connection, head, Plan(view=view, done=done, skipped=[0] * len(held), shown=shown, upto=0), held)
+        self._standing = None
 
     def _leads_back(self, head: Head, pair: Pair) -> bool:
         """Tell whether the thread can go back to a pair: it was not deleted since, and it is the pair's, or a branch of that."""
