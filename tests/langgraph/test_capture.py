@@ -352,6 +352,32 @@ def test_what_is_erased_is_nowhere_and_checkpoints_show_a_placeholder(tmp_path: 
     assert not [file.name for file in tmp_path.iterdir() if b"5550199" in file.read_bytes()]
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
+@pytest.mark.parametrize(("erased_in", "goes_on"), [("t", "root"), ("t", "sub:1"), ("t#sub:1", "sub:1")])
+@pytest.mark.parametrize("fresh", [False, True], ids=["the same process", "another one"])
+def test_a_state_on_its_way_brings_nothing_back_that_is_erased(
+    saver: LosslessSaver, erased_in: str, goes_on: str, fresh: bool
+) -> None:
+    said, secret = HumanMessage("hello", id="h"), HumanMessage("call me at 0171-5550199", id="secret")
+    held = {"root": [said, secret] if erased_in == "t" else [said], "sub:1": [said, secret]}
+    places: Any = {"root": "", "sub:1": "sub:1"}
+    for name, messages in held.items():
+        where: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": places[name]}}
+        places[name] = put(saver, {"messages": messages}, where)
+    saver.engine.erase(erased_in, ["secret"])
+    later = LosslessSaver(saver.engine) if fresh else saver
+    where = put(later, {"messages": [*held[goes_on], AIMessage("so", id="s")]}, places[goes_on], version="2")
+    later.put_writes(where, [("messages", [secret])], "task")
+    found = later.get_tuple(where)
+    assert found is not None
+    assert found.pending_writes
+    back = [*found.checkpoint["channel_values"]["messages"], *found.pending_writes[0][2]]
+    assert [message.content for message in back if message.id == "secret"] == ["[this message was erased]"] * 2
+    stored = [message.text for name in ("t", "t#sub:1") for message in saver.engine.thread(name).messages(deleted=True)]
+    assert not [one for one in stored if "5550199" in one]
+    assert saver.engine.verify().ok
+
+
 def test_garbage_is_not_what_checkpoints_refer_to(saver: LosslessSaver) -> None:
     app = chat(saver)
     app.invoke({"messages": [HumanMessage("one", id="1")]}, CONFIG)

@@ -125,6 +125,35 @@ def test_async_graphs_and_chains_that_name_the_thread(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
+def test_graphs_within_a_graph_have_threads_of_their_own_below_the_one_that_is_named(engine: Engine) -> None:
+    fields = {"messages": Annotated[list[AnyMessage], LosslessMessagesChannel(engine)]}
+    State = TypedDict("State", fields)  # type: ignore[misc]
+
+    def within(name: str) -> Any:
+        made = StateGraph(State)
+        made.add_node("think", lambda _state: {"messages": [AIMessage(f"{name} thinks")]})
+        made.add_edge(START, "think")
+        return made.compile()
+
+    def asking(graph: Any) -> Any:
+        return lambda _state: {"messages": [graph.invoke({"messages": [HumanMessage("go")]})["messages"][-1]]}
+
+    outer = StateGraph(State)
+    outer.add_node("one", asking(within("first")))
+    outer.add_node("two", asking(within("second")))
+    outer.add_edge(START, "one")
+    outer.add_edge("one", "two")
+    app = outer.compile(checkpointer=InMemorySaver())
+    chain: Any = RunnableLambda(lambda value, config: app.invoke(value, config))
+    chain.invoke({"messages": [HumanMessage("turn")]}, CONFIG)
+    shown = {one.id: [message.text for message in engine.thread(one.id).messages()] for one in engine.threads()}
+    assert shown.pop("t") == ["turn", "first thinks", "second thinks"]
+    assert {name.rpartition("/")[0]: texts for name, texts in shown.items()} == {
+        "t/one": ["go", "first thinks"],
+        "t/two": ["go", "second thinks"],
+    }
+
+
 def test_what_is_changed_in_place_is_stored_as_it_is_then(engine: Engine) -> None:
     def change(state: Any) -> Any:
         state["messages"][0].content = "after"

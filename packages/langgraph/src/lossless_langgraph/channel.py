@@ -92,10 +92,7 @@ class LosslessMessagesChannel(BinaryOperatorAggregate[list[AnyMessage]]):
             return _ABSENT
         if self._pointer is None:
             messages = self.get()
-            before = None if self._thread else self._begun
-            thread_id = (
-                self._thread or before or named_thread(var_child_runnable_config.get()) or f"channel/{secrets.token_hex(16)}"
-            )
+            thread_id = self._thread or self._begun or _fresh_name()
             try:
                 runs = self._shelf.store(thread_id, messages)
             except MessageError:

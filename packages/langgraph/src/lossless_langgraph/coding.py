@@ -91,8 +91,8 @@ class Coding:
         pool: int | None,
         *,
         afresh: bool,
-    ) -> tuple[CheckpointDraft, Gathered, list[Track]]:
-        """Write a checkpoint; the captured channels are given beside it.
+    ) -> tuple[CheckpointDraft, Gathered, list[Track], Sequence[str]]:
+        """Write a checkpoint; the captured channels, and the ids of the messages in them that may be new, are given beside it.
 
         Args:
             place: where.
@@ -120,7 +120,7 @@ class Coding:
             channels=joined(found),
             facts=self._whole(dict(facts)),
         )
-        return draft, _gathered(pool, writer, found[2::3], keeper), tracks
+        return draft, _gathered(pool, writer, found[2::3], keeper), tracks, keeper.ids
 
     def _written(
         self,

@@ -170,10 +170,10 @@ class LosslessSaver(BaseCheckpointSaver[str]):
 
         def attempt(pool: int | None, afresh: bool) -> Gathered | None:
             inherited = coding.inherited(place, parent, checkpoint, new_versions, self._store.outline, afresh=afresh)
-            draft, gathered, tracks = coding.draft(
+            draft, gathered, tracks, ids = coding.draft(
                 place, parent, marked, checkpoint, facts, new_versions, inherited, pool, afresh=afresh
             )
-            captured = self._capture.of(place, parent, tracks, gathered.messages) if tracks else None
+            captured = self._capture.of(place, parent, tracks, gathered.messages, ids) if tracks else None
             if not self._store.put(draft, gathered, captured):
                 return None
             if captured is not None:
@@ -198,7 +198,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
 
         def attempt(pool: int | None, afresh: bool) -> Gathered | None:
             drafts, gathered, ids = coding.draft_writes(place, writes, pool, afresh=afresh)
-            check = self._capture.check_writes(thread_id, ids)
+            check = self._capture.check_writes(place, ids)
             stored = self._store.put_writes(place, task_id, task_path, drafts, gathered, replace=replace, check=check)
             return gathered if stored else None
 
@@ -228,11 +228,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
             return {one.place for one in outlines if one.run not in runs and not one.hidden}
 
         for thread_id in sorted({thread_id for run in runs for thread_id in self._store.threads_of_run(run)}):
-            self._thin(
-                coding,
-                thread_id,
-                lambda outlines, _details: {one.place for one in outlines if one.run not in runs and not one.hidden},
-            )
+            self._thin(coding, thread_id, kept)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Remove checkpoints.

@@ -42,7 +42,8 @@ def until_stored(
                 memory.pools.put(thread_id, pool)
         known = memory.erased.get(thread_id) or {}
         if number and coding.capture:
-            memory.erased.put(thread_id, {**known, **erased_in(thread_id)})
+            known = {**known, **erased_in(thread_id)}
+            memory.erased.put(thread_id, known)
         try:
             gathered = attempt(pool, number > 0)
         except ErasedInStateError as found:

@@ -51,7 +51,14 @@ class Capture:
         self.format = format
         self.standing: Recent[tuple[str, str], Standing] = Recent(_THREADS_KEPT)
 
-    def of(self, place: Place, parent: str | None, tracks: Sequence[Track], messages: Mapping[bytes, bytes]) -> Captured:
+    def of(
+        self,
+        place: Place,
+        parent: str | None,
+        tracks: Sequence[Track],
+        messages: Mapping[bytes, bytes],
+        ids: Sequence[str],
+    ) -> Captured:
         """Give what captures a state in the transaction that stores it.
 
         Args:
@@ -59,9 +66,10 @@ class Capture:
             parent: the id of the checkpoint that it follows.
             tracks: its captured channels.
             messages: payloads of messages that may be new, by digest.
+            ids: the ids of these.
         """
         key = self.host.key_of(part_name(place.thread_id, place.checkpoint_ns))
-        made = Captured(capture=self, place=place, parent=parent, tracks=tracks, messages=messages, key=key)
+        made = Captured(capture=self, place=place, parent=parent, tracks=tracks, messages=messages, ids=ids, key=key)
         if len(messages) <= _DRAFTED_AT_ONCE:
             made.prepare()
         return made
@@ -87,21 +95,27 @@ class Capture:
         key = self.host.key_of(thread_id)
         return without_erased(connection, key, sorted({each.message_id for each in tombstones(connection, key)}))
 
-    def check_writes(self, thread_id: str, ids: Sequence[str]) -> Callable[[Connection], None]:
-        """Give what refuses writes that hold erased messages, in the transaction that stores them.
-
-        Raises:
-            ErasedInStateError: when it is called, and one of the ids is of an erased message of the thread.
-        """
-        key = self.host.key_of(thread_id)
+    def check_writes(self, place: Place, ids: Sequence[str]) -> Callable[[Connection], None]:
+        """Give what refuses writes that hold erased messages, in the transaction that stores them; what it raises is
+        :meth:`refuse_erased`'s."""
 
         def check(connection: Connection) -> None:
             keep_collectors_out(connection)
-            erased = without_erased(connection, key, ids) if ids else {}
-            if erased:
-                raise ErasedInStateError(erased)
+            self.refuse_erased(connection, place, ids)
 
         return check
+
+    def refuse_erased(self, connection: Connection, place: Place, ids: Sequence[str]) -> None:
+        """Refuse messages that were erased in a graph's thread; of a graph within a graph, in that of the root, too.
+
+        Raises:
+            ErasedInStateError: one of the ids is of such a message.
+        """
+        erased: dict[str, bytes] = {}
+        for name in {place.thread_id, part_name(place.thread_id, place.checkpoint_ns)} if ids else ():
+            erased |= without_erased(connection, self.host.key_of(name), ids)
+        if erased:
+            raise ErasedInStateError(erased)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,6 +127,7 @@ class Captured:
     parent: str | None
     tracks: Sequence[Track]
     messages: Mapping[bytes, bytes]
+    ids: Sequence[str]
     key: ThreadKey
     _done: Ingested | None = None
     _drafts: Sequence[Draft] = ()
@@ -126,10 +141,15 @@ class Captured:
             self._drafted[digest] = self._draft(data)
 
     def begin(self, connection: Connection) -> None:
-        """Lock the thread."""
+        """Lock the thread.
+
+        Raises:
+            ErasedInStateError: the state holds messages that were erased.
+        """
         keep_collectors_out(connection)
         self._done, self._drafts, self._standing = None, (), None
         self._head = lock_head(connection, self.key)
+        self.capture.refuse_erased(connection, self.place, self.ids)
 
     def finish(self, connection: Connection, line: Line, draft: CheckpointDraft) -> Pair | None:
         """Let the thread follow the state; give the checkpoint's pair, None if there is nothing to capture.
@@ -303,9 +323,7 @@ class Captured:
             drafts.append(draft._replace(id=None) if draft.id in ids else draft)
             if draft.id is not None:
                 ids.add(draft.id)
-        erased = without_erased(connection, self.key, sorted(ids)) if ids else {}
-        if erased:
-            raise ErasedInStateError(erased)
+        self.capture.refuse_erased(connection, self.place, sorted(ids))
         return drafts
 
     def _id_in(self, connection: Connection, kept: Sequence[Sequence[bytes]]) -> Callable[[int, int], str | None]:
