@@ -183,7 +183,7 @@ class Removals:
             with removing(connection, self.namespace, "collect", **named) as removal:
                 keep_writers_out(connection)
                 garbage = find_garbage(connection, self.namespace)
-                remove_garbage(connection, self.namespace, garbage, self.reader)
+                remove_garbage(connection, self.namespace, garbage, self.plugins.formats)
                 removal.rows = sum(garbage.rows().values())
             return garbage
 

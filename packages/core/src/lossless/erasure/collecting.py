@@ -7,11 +7,11 @@ thread in which something was erased stays: its rows are what keeps erased ids f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, text
+from sqlalchemy import Connection, delete, select, text
 
 from lossless.checkpoints.pairs import forget_pairs, views_of_checkpoints
 from lossless.checkpoints.sharing import shared_anywhere
@@ -20,12 +20,12 @@ from lossless.dag.summaries import home
 from lossless.erasure.family import chunked
 from lossless.erasure.leftovers import remove_summaries
 from lossless.erasure.reopening import Made
+from lossless.erasure.wording import worded
 from lossless.errors import LosslessError
-from lossless.messages import searchable
+from lossless.messages import Format, searchable
 from lossless.store.analyzer import analyzed
 from lossless.store.index import index_of
 from lossless.store.keys import ThreadKey
-from lossless.store.read import MessageReader
 from lossless.store.tables import (
     METADATA,
     BlobRow,
@@ -96,10 +96,10 @@ def find_garbage(connection: Connection, namespace: str, also: Iterable[str] = (
     return found
 
 
-def remove_garbage(connection: Connection, namespace: str, garbage: Garbage, reader: MessageReader) -> None:
+def remove_garbage(connection: Connection, namespace: str, garbage: Garbage, formats: Mapping[str, Format]) -> None:
     """Remove what was found, inside the transaction that it was found in, while a removal is open."""
     for thread_id in garbage.threads:
-        _unindex(connection, ThreadKey(namespace, thread_id), reader)
+        _unindex(connection, ThreadKey(namespace, thread_id), formats)
     remove_summaries(connection, namespace, garbage.summaries)
     forget_pairs(connection, namespace, garbage.threads)
     for name in _OF_THREADS:
@@ -188,22 +188,18 @@ def _all_summaries(connection: Connection, namespace: str) -> set[Made]:
     return {Made(row.thread_id, row.id) for row in connection.execute(statement)}
 
 
-def _unindex(connection: Connection, key: ThreadKey, reader: MessageReader) -> None:
-    """Take the words of a thread's messages out of the index; what can't be read any more is left to the doctor."""
-    last = connection.execute(
-        select(func.max(_MESSAGE.c.seq)).where(_MESSAGE.c.namespace == key.namespace, _MESSAGE.c.thread_id == key.thread_id)
-    ).scalar()
+def _unindex(connection: Connection, key: ThreadKey, formats: Mapping[str, Format]) -> None:
+    """Take the words of a thread's messages out of the index."""
     statement = select(_DOC.c.seq).where(_DOC.c.namespace == key.namespace, _DOC.c.thread_id == key.thread_id)
-    if last is None:
-        return
     index = index_of(connection)
     for chunk in chunked(connection.execute(statement).scalars().all()):
-        try:
-            messages = reader.by_seq(connection, key, chunk, keep=False)
-        except LosslessError:
-            continue
-        for message in messages:
-            index.remove(connection, key, message.seq, analyzed(searchable(message.parts)))
+        unread: dict[int, str | None] = dict.fromkeys(chunk)
+        for row, _data, parts in worded(connection, key, chunk, formats):
+            if parts is not None:
+                index.remove(connection, key, row.seq, analyzed(searchable(parts)))
+                del unread[row.seq]
+        if unread:
+            index.replace_unread(connection, key, unread)
 
 
 def _children_first(connection: Connection, namespace: str, threads: Iterable[str]) -> Iterator[str]:

@@ -8,12 +8,11 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, null, select, update
 
 from lossless.erasure.family import Target, chunked
-from lossless.errors import LosslessError
+from lossless.erasure.wording import worded
 from lossless.messages import Format, encode, erased_payload, left_of, read_erased, searchable
 from lossless.messages.parts import Part
-from lossless.messages.payload import decode
 from lossless.store.analyzer import analyzed
-from lossless.store.blobs import payload_of, stored_blob
+from lossless.store.blobs import stored_blob
 from lossless.store.digests import blob_digest, commitment
 from lossless.store.erasures import OpenErasure
 from lossless.store.index import index_of
@@ -22,7 +21,6 @@ from lossless.store.namespaces import read_secret
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
 from lossless.store.tables import BlobRow, MessageRow, TombstoneRow
-from lossless.store.usual import whole_row
 from lossless.store.vault import vault_of
 
 __all__ = ["forget", "not_erased"]
@@ -70,28 +68,30 @@ def forget(
     for thread_id, seqs in by_thread.items():
         key = ThreadKey(namespace, thread_id)
         for chunk in chunked(seqs):
-            for row in _rows(connection, key, chunk):
-                data = _payload(connection, key, row)
-                left = _forget_one(connection, key, row, _parts(row, data, formats()), secret)
+            unread: dict[int, str | None] = {}
+            for row, data, parts in worded(connection, key, chunk, formats()):
+                left = _forget_one(connection, key, row, parts or (), secret)
+                after = analyzed(searchable(read_erased(left)))
+                if parts is None:
+                    unread[row.seq] = after
+                else:
+                    index_of(connection).replace(connection, key, row.seq, analyzed(searchable(parts)), after)
                 # What is damaged can't be committed to again: then the chain breaks here, and verify says so.
                 committed = commitment(secret, row.salt, data or b"")
                 _bury(connection, key, row, committed, erasure.number, reason, now)
                 erasure.rows += 1
                 freed[bytes(row.digest)] = left_of(row.id, left)
+            if unread:
+                index_of(connection).replace_unread(connection, key, unread)
     return freed
 
 
-def _forget_one(
-    connection: Connection, key: ThreadKey, row: Any, parts: tuple[Part, ...] | None, secret: bytes
-) -> dict[str, Any]:
-    payload = erased_payload(row.role, parts or ())
+def _forget_one(connection: Connection, key: ThreadKey, row: Any, parts: tuple[Part, ...], secret: bytes) -> dict[str, Any]:
+    payload = erased_payload(row.role, parts)
     data = encode(payload)
     digest = blob_digest(secret, data)
     _INSERT_BLOB.run(connection, stored_blob(vault_of(connection), key.namespace, digest, data))
     _EMPTY.run(connection, {"key_namespace": key.namespace, "key_thread": key.thread_id, "key_seq": row.seq, "to": digest})
-    if parts is not None:
-        before, after = (analyzed(searchable(each)) for each in (parts, read_erased(payload)))
-        index_of(connection).replace(connection, key, row.seq, before, after)
     return payload
 
 
@@ -109,39 +109,6 @@ def _bury(connection: Connection, key: ThreadKey, row: Any, committed: bytes, nu
             "number": number,
         },
     )
-
-
-def _payload(connection: Connection, key: ThreadKey, row: Any) -> bytes | None:
-    """Give what a message held; None if it is damaged."""
-    try:
-        return None if row.data is None else payload_of(vault_of(connection), key.namespace, row)
-    except LosslessError:
-        return None
-
-
-def _parts(row: Any, data: bytes | None, formats: Mapping[str, Format]) -> tuple[Part, ...] | None:
-    """Read what a message said, for its call ids and its search tokens; None if that can't be done."""
-    reader = formats.get(row.format)
-    if data is None or reader is None:
-        return None
-    try:
-        return tuple(reader.read(decode(data)))
-    except LosslessError:
-        return None
-
-
-def _rows(connection: Connection, key: ThreadKey, seqs: list[int]) -> list[Any]:
-    statement = (
-        select(*whole_row(), _BLOB.c.codec, _BLOB.c.size, _BLOB.c.data)
-        .join(_BLOB, (_BLOB.c.namespace == _MESSAGE.c.namespace) & (_BLOB.c.digest == _MESSAGE.c.digest), isouter=True)
-        .where(
-            _MESSAGE.c.namespace == key.namespace,
-            _MESSAGE.c.thread_id == key.thread_id,
-            _MESSAGE.c.seq.in_(seqs),
-            _MESSAGE.c.salt.is_not(None),
-        )
-    )
-    return list(connection.execute(statement))
 
 
 _INSERT_BLOB = Prepared(insert_new(_BLOB))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Protocol
 
 from sqlalchemy import Connection
@@ -45,6 +45,9 @@ class Index(Protocol):
 
     def remove(self, connection: Connection, key: ThreadKey, seq: int, before: str) -> None:
         """Forget the tokens of a message, whose entry is about to be removed."""
+
+    def replace_unread(self, connection: Connection, key: ThreadKey, after: Mapping[int, str | None]) -> None:
+        """Do as :meth:`replace` for messages of a thread that can't be read, by seq; None: as :meth:`remove`."""
 
     def last(self, connection: Connection) -> int:
         """Give the highest docid, 0 where there is none; of every namespace."""

@@ -7,18 +7,18 @@ number that does not depend on the order. PostgreSQL compares its vectors itself
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from typing import Any, Protocol
+from typing import Protocol
 
 from sqlalchemy import Connection, text
 
 from lossless.store.index_fts5 import scope_of
+from lossless.store.index_held import held_instances, held_words
 from lossless.store.index_tsvector import to_tsvector
 from lossless.store.keys import ThreadKey
 
 __all__ = ["Fts5Check", "IndexCheck", "index_check"]
 
 _BATCH = 500
-_VOCABULARY = "lossless_check_words"
 
 
 class IndexCheck(Protocol):
@@ -66,7 +66,7 @@ class Fts5Check:
     def wrong(self) -> list[int]:
         """Give the docids of the entries that have other tokens than expected."""
         held: dict[int, int] = {}
-        for docid, column, place, term in self._instances():
+        for docid, column, place, term in held_instances(self._connection):
             held[docid] = held.get(docid, 0) + hash((column, place, term))
         self._held = held
         return [docid for docid, (expected, _thread, _seq) in self._expected.items() if held.get(docid, 0) != expected]
@@ -77,23 +77,7 @@ class Fts5Check:
 
     def words(self, docids: Set[int]) -> dict[int, tuple[str, str]]:
         """Give the scope and the body that are held of some docids, each as it was indexed."""
-        places: dict[int, dict[str, list[tuple[int, str]]]] = {}
-        for docid, column, place, term in self._instances():
-            if docid in docids:
-                places.setdefault(docid, {"scope": [], "body": []})[column].append((place, term))
-        return {docid: (_joined(found["scope"]), _joined(found["body"])) for docid, found in places.items()}
-
-    def _instances(self) -> Iterator[tuple[int, str, int, str]]:
-        driver: Any = self._connection.connection.driver_connection
-        driver.execute(f"CREATE VIRTUAL TABLE temp.{_VOCABULARY} USING fts5vocab(main, lossless_search, instance)")
-        try:
-            yield from driver.execute(f'SELECT doc, col, "offset", term FROM temp.{_VOCABULARY}')  # noqa: S608 - a constant
-        finally:
-            driver.execute(f"DROP TABLE temp.{_VOCABULARY}")
-
-
-def _joined(words: list[tuple[int, str]]) -> str:
-    return " ".join(term for _place, term in sorted(words))
+        return held_words(self._connection, docids)
 
 
 _DIFFERS = text(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Result, bindparam, func, insert, select, text
 
 from lossless.store.bounds import within_bounds
 from lossless.store.filters import Filters
+from lossless.store.index_held import held_words
 from lossless.store.keys import Reach, ThreadKey
 from lossless.store.prepared import Prepared
 from lossless.store.tables import SearchDocRow
@@ -85,6 +86,16 @@ class Fts5Index:
         row = _DOCUMENT.first(connection, {"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq})
         if row is not None:
             _FORGET_TERMS.run(connection, {"docid": row.docid, "scope": scope_of(key), "body": before})
+
+    def replace_unread(self, connection: Connection, key: ThreadKey, after: Mapping[int, str | None]) -> None:
+        """Forget what is held of messages, found by reading the index from end to end, and index other tokens."""
+        named = {"namespace": key.namespace, "thread_id": key.thread_id}
+        rows = {seq: row.docid for seq in after if (row := _DOCUMENT.first(connection, {**named, "seq": seq})) is not None}
+        for docid, (scope, body) in held_words(connection, set(rows.values())).items():
+            _FORGET_TERMS.run(connection, {"docid": docid, "scope": scope, "body": body})
+        for seq, docid in rows.items():
+            if (body := after[seq]) is not None:
+                _INSERT_TERMS.run(connection, {"docid": docid, "scope": scope_of(key), "body": body})
 
     def last(self, connection: Connection) -> int:
         """Give the highest docid."""

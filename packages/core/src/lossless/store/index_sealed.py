@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -37,6 +37,9 @@ class SealedIndex:
         """Nothing is to be done: of what messages say nothing is kept."""
 
     def remove(self, connection: Connection, key: ThreadKey, seq: int, before: str) -> None:
+        """Nothing is to be done."""
+
+    def replace_unread(self, connection: Connection, key: ThreadKey, after: Mapping[int, str | None]) -> None:
         """Nothing is to be done."""
 
     def last(self, connection: Connection) -> int:

@@ -8,7 +8,7 @@ nothing; then it is a candidate that the search looks at itself.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -82,6 +82,12 @@ class TsvectorIndex:
 
     def remove(self, connection: Connection, key: ThreadKey, seq: int, before: str) -> None:
         """Nothing is to be done: they stand in the entry."""
+
+    def replace_unread(self, connection: Connection, key: ThreadKey, after: Mapping[int, str | None]) -> None:
+        """Index other tokens for messages: what stood there need not be known."""
+        for seq, terms in after.items():
+            if terms is not None:
+                self.replace(connection, key, seq, "", terms)
 
     def last(self, connection: Connection) -> int:
         """Give the highest docid."""
