@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from lossless import Engine, Thread
+from lossless.dag.heads import create_thread
+from lossless.erasure.retaining import expired
 from lossless.errors import ConfigError
+from lossless.store.keys import ThreadKey
 
 
 @pytest.fixture
@@ -126,4 +130,29 @@ def test_a_collection_beside_appends_loses_nothing(engine: Engine) -> None:
     ended.set()
     other.join(30)
     assert len(engine.thread("stays").messages()) == stored["n"]
+    assert engine.verify().problems == ()
+
+
+def test_a_thread_that_is_appended_to_while_retention_looks_stays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        talk(engine.thread(name), name * 5)
+
+    def found_and_then_appended_to(*given: Any) -> list[str]:
+        found = expired(*given)
+        engine.thread("a").append({"id": "late", "role": "user", "content": "I am back"})
+        return found
+
+    monkeypatch.setattr("lossless.removals.expired", found_and_then_appended_to)
+    assert engine.retain(older_than=timedelta(0)).threads == ("b",)
+    assert engine.thread("a").messages()[-1].id == "late"
+    assert engine.verify().problems == ()
+
+
+def test_the_parts_of_a_thread_go_with_it(engine: Engine) -> None:
+    talk(engine.thread("t"), "walrus")
+    key = ThreadKey(engine.namespace, "part")
+    engine.database.write(lambda writing: create_thread(writing, key, engine.views, format="openai/1", now=1, part_of="t"))
+    engine.thread("part").append({"role": "user", "content": "walrus of a graph within"})
+    assert engine.retain(["t"]).threads == ("part", "t")
+    assert engine.grep("walrus").items == ()
     assert engine.verify().problems == ()

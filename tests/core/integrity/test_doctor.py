@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,36 @@ def test_what_is_derivable_is_made_again(full_url: str, damage: str) -> None:
     assert contents(full_url) != stored  # the new message
     with opened(full_url) as engine:
         assert [hit.seq for hit in engine.grep("goes on", thread="t")] == [refs[0].seq]
+
+
+RANKING: dict[str, str] = {
+    "the size of an entry": "UPDATE lossless_search_docsize SET sz = x'8f7f02' WHERE id = 7",
+    "the size of an entry lost": "DELETE FROM lossless_search_docsize WHERE id = 7",
+    "the size of no entry": "INSERT INTO lossless_search_docsize VALUES (900, x'0102')",
+    "the sums": "UPDATE lossless_search_data SET block = x'010101' WHERE id = 1",
+    "the sums lost": "DELETE FROM lossless_search_data WHERE id = 1",
+}
+
+
+@pytest.mark.parametrize("damage", RANKING)
+def test_what_sqlite_ranks_with_is_looked_at_and_made_again(filled: Path, tmp_path: Path, damage: str) -> None:
+    url = f"sqlite:///{shutil.copy(filled, tmp_path)}"
+
+    def ranked(engine: Engine) -> list[int]:
+        return [hit.seq for hit in engine.grep("later OR crate", mode="words", limit=20)]
+
+    with opened(url) as engine:
+        before = ranked(engine)
+    tamper(url, RANKING[damage])
+    with opened(url) as engine:
+        assert {finding.kind for finding in engine.verify().findings} == {"index"}
+        done = engine.doctor()
+        assert done.left == ()
+        assert done.mended
+        assert engine.verify().ok
+        assert ranked(engine) == before
+        assert engine.erase("t", ["m_7"])
+        assert engine.verify().ok
 
 
 @pytest.mark.parametrize(("kind", "damage"), shared_out(VIEWS))

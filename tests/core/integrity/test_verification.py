@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lossless.store.integrity import guards
 from lossless_children import opened
 from lossless_tampering import tamper
 
@@ -180,20 +179,3 @@ def test_a_row_that_somebody_elses_program_replaces_is_named(tmp_path: Path, fil
     assert connection.execute(replace).rowcount == 1
     connection.close()
     assert [problem for problem in found(f"sqlite:///{path}") if "m_7 (seq 7)" in problem]
-
-
-def test_a_guard_that_was_removed_is_named(full_url: str, kind: str) -> None:
-    if kind == "sqlite":
-        connection = sqlite3.connect(full_url.removeprefix("sqlite:///"), isolation_level=None)
-        connection.execute("DROP TRIGGER lossless_message_no_update")
-        connection.close()
-    else:
-        tamper(full_url, "ALTER TABLE lossless_message DISABLE TRIGGER lossless_message_no_update")
-    assert any("lossless_message_no_update" in problem for problem in found(full_url))
-
-
-def test_every_table_that_has_guards_is_looked_at(filled: Path) -> None:
-    connection = sqlite3.connect(filled)
-    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
-    connection.close()
-    assert there == set(guards(("update", "delete")))

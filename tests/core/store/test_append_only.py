@@ -13,7 +13,7 @@ from sqlalchemy import text
 from lossless import Engine
 from lossless.errors import StoreError
 from lossless.store.connection import open_database
-from lossless.store.integrity import GUARDED
+from lossless.store.guards import GUARDED
 from lossless.store.tables import METADATA
 
 MUTABLE = set(METADATA.tables) - {f"lossless_{name}" for name in GUARDED} | {"lossless_erasure"}

@@ -15,7 +15,7 @@ from lossless.erasure.deleting import delete_thread
 from lossless.erasure.erasing import Eraser, who_am_i
 from lossless.erasure.model import Collected, Erasure, Removal, Retention
 from lossless.erasure.records import list_removals
-from lossless.erasure.retaining import expired, needed_by
+from lossless.erasure.retaining import expired, needed_by, still_expired
 from lossless.errors import ConfigError, LosslessError, StoreError
 from lossless.hooks import Plugins
 from lossless.store import times
@@ -144,7 +144,7 @@ class Removals:
         """Let threads go: delete them, and remove from the store what no other thread needs of them.
 
         Args:
-            thread_ids: only among these; None: among all.
+            thread_ids: only among these and their parts; None: among all.
             older_than: only those that were last appended to before this moment, or longer ago than this.
             dry_run: only say what would go.
             by: who asked for it; None: the user that this process runs as.
@@ -166,8 +166,7 @@ class Removals:
             return Retention(threads=tuple(gone), kept=kept, collected=counted, dry_run=True)
 
         def job(connection: Connection) -> list[str]:
-            # Looked at again: one of them may have been appended to meanwhile.
-            still = [each for each in expired(connection, self.namespace, ids, before) if each in gone]
+            still = still_expired(connection, self.namespace, gone, before)
             for each in still:
                 delete_thread(connection, self.namespace, each, self.views, who=who, reason=reason, now=times.now())
             return still

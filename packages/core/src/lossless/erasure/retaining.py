@@ -6,21 +6,38 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, select
 
+from lossless.dag.heads import lock_head
+from lossless.dag.parts import parts_of
+from lossless.store.keys import ThreadKey
 from lossless.store.tables import HeadRow, ThreadRow
 
-__all__ = ["expired", "needed_by"]
+__all__ = ["expired", "needed_by", "still_expired"]
 
 _HEAD = HeadRow.__table__  # type: ignore[attr-defined]
 _THREAD = ThreadRow.__table__  # type: ignore[attr-defined]
 
 
 def expired(connection: Connection, namespace: str, thread_ids: Collection[str] | None, before: int | None) -> list[str]:
-    """Give the threads, or those among some, that were appended to last before a moment (microseconds; None: whenever)."""
+    """Give the threads, or those among some and their parts, that were appended to last before a moment.
+
+    Args:
+        connection: a connection.
+        namespace: the tenant.
+        thread_ids: only among these and their parts; None: among all.
+        before: microseconds; None: whenever they were appended to.
+    """
     statement = select(_HEAD.c.thread_id).where(_HEAD.c.namespace == namespace, _HEAD.c.deleted_at.is_(None))
     if before is not None:
         statement = statement.where(_HEAD.c.updated_at < before)
     found = connection.execute(statement.order_by(_HEAD.c.thread_id)).scalars()
-    return [each for each in found if thread_ids is None or each in set(thread_ids)]
+    among = None if thread_ids is None else {*thread_ids, *parts_of(connection, namespace, thread_ids)}
+    return [each for each in found if among is None or each in among]
+
+
+def still_expired(connection: Connection, namespace: str, thread_ids: Collection[str], before: int | None) -> list[str]:
+    """Lock the heads of threads, and give those that nobody has appended to, or deleted, since they were found to be expired."""
+    locked = ((name, lock_head(connection, ThreadKey(namespace, name))) for name in sorted(thread_ids))
+    return [name for name, head in locked if head is not None and (before is None or head.updated_at < before)]
 
 
 def needed_by(connection: Connection, namespace: str, gone: Collection[str]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """The doctor: what is derivable is made again, and what was stored once is left as it is.
 
-Only what may change changes: heads, the search index, and on SQLite the indexes of the file. A view that can't be used is
-followed by a new one in the head's log; nothing that is immutable is edited. What remains is named.
+Only what may change changes: heads, the search index, the triggers that keep rows as they are, and on SQLite the indexes of the
+file. A view that can't be used is followed by a new one in the head's log; nothing that is immutable is edited. What remains is
+named.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from lossless.integrity.verification import threads_of, verify_namespace
 from lossless.messages import Format
 from lossless.store import times
 from lossless.store.database import Database
-from lossless.store.index_mending import mend_entries
+from lossless.store.guards import mend_guards
+from lossless.store.index_mending import mend_entries, mend_ranking
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader
 
 __all__ = ["Diagnosis", "Doctor", "degraded_summaries"]
 
 _OF_HEADS: frozenset[FindingKind] = frozenset({"counter", "head", "view", "summary", "row"})
-_DERIVABLE: frozenset[FindingKind] = frozenset({"counter", "head", "index"})
+_DERIVABLE: frozenset[FindingKind] = frozenset({"counter", "head", "index", "guard"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,12 @@ class Doctor:
         if dry_run:
             tried = tuple(str(finding) for finding in report.findings if finding.kind in _DERIVABLE)
             return Diagnosis(dry_run=True, mended=tried, left=report.findings, degraded=degraded)
-        mended = [*self._mend_file(report), *self._mend_threads(report), *self._mend_index(report)]
+        mended = [
+            *self._mend_file(report),
+            *self._mend_threads(report),
+            *self._mend_index(report),
+            *self._mend_guards(report),
+        ]
         for name in sorted({thread_id for thread_id, _id in degraded}):
             self._remake(name)
         if mended or degraded:
@@ -113,6 +120,14 @@ class Doctor:
             return ["the indexes of the file"] if self._database.write(_reindex) else []
         except LosslessError:
             return []  # more than an index is damaged; the verification that follows says so
+
+    def _mend_guards(self, report: Report) -> list[str]:
+        if not any(finding.kind == "guard" for finding in report.findings):
+            return []
+        try:
+            return ["the triggers that keep rows as they are"] if self._database.write(mend_guards) else []
+        except LosslessError:
+            return []  # tables of another owner; the verification that follows says so
 
     def _mend_threads(self, report: Report) -> list[str]:
         damaged = {finding.thread_id for finding in report.findings if finding.kind in _OF_HEADS}
@@ -176,9 +191,11 @@ class Doctor:
     def _mend_index(self, report: Report) -> list[str]:
         if not any(finding.kind == "index" for finding in report.findings):
             return []
+        self._database.write(mend_ranking)  # sums that are too small would keep entries from being taken out
         entries = self._database.write(
             lambda connection: mend_entries(connection, self._namespace, terms_of(connection, self._reader))
         )
+        self._database.write(mend_ranking)
         return [f"the search index, {entries} entries"]
 
 

@@ -8,7 +8,19 @@ from typing import Literal
 __all__ = ["Finding", "FindingKind", "Report"]
 
 FindingKind = Literal[
-    "payload", "message", "chain", "counter", "head", "view", "summary", "snapshot", "checkpoint", "index", "row", "database"
+    "payload",
+    "message",
+    "chain",
+    "counter",
+    "head",
+    "view",
+    "summary",
+    "snapshot",
+    "checkpoint",
+    "index",
+    "row",
+    "guard",
+    "database",
 ]
 
 
@@ -19,7 +31,7 @@ class Finding:
     Attributes:
         kind: ``payload``, ``message``, ``chain``: of a message; ``counter``: of a head; ``index``: of the search index; ``head``,
             ``view``, ``summary``, ``snapshot``, ``checkpoint``: of these; ``row``: one that refers to nothing or that nothing
-            refers to; ``database``: what the database says of itself.
+            refers to; ``guard``: a trigger that keeps rows as they are; ``database``: what the database says of itself.
         text: in words, without the thread.
         thread_id: the thread it was found in, or None.
         seq: of the message that is meant, or None; ``message_id`` likewise.

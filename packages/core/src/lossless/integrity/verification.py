@@ -23,6 +23,7 @@ from lossless.integrity.views import view_findings
 from lossless.messages import Format, searchable
 from lossless.messages.parts import Part
 from lossless.store.analyzer import analyzed
+from lossless.store.guards import guard_problems
 from lossless.store.index_checks import IndexCheck, index_check
 from lossless.store.integrity import database_problems
 from lossless.store.keys import ThreadKey
@@ -52,6 +53,7 @@ def verify_namespace(
     findings: list[Finding] = []
     if thread_id is None:
         findings += [Finding(kind="database", text=problem) for problem in database_problems(connection)]
+        findings += [Finding(kind="guard", text=problem) for problem in guard_problems(connection)]
         findings += row_findings(connection, namespace)
     run = _Run(connection, reader, formats, index_check(connection))
     threads = threads_of(connection, namespace) if thread_id is None else [thread_id]
@@ -109,6 +111,8 @@ class _Run:
         strays = self.check.strays() if whole else 0
         if strays:
             yield Finding(kind="index", text=f"the search index holds words of {strays} entries that are not there")
+        if whole and not self.check.sums_are_right():
+            yield Finding(kind="index", text="the search index ranks with other sums than its entries have")
 
     def _thread(self, key: ThreadKey, head: Head) -> Iterator[Finding]:
         connection = self.connection

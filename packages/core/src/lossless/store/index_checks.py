@@ -12,7 +12,7 @@ from typing import Protocol
 from sqlalchemy import Connection, text
 
 from lossless.store.index_fts5 import scope_of
-from lossless.store.index_held import held_instances, held_words
+from lossless.store.index_held import held_instances, held_sizes, held_words, size_of_entry, sums_are_right
 from lossless.store.index_tsvector import to_tsvector
 from lossless.store.keys import ThreadKey
 
@@ -33,6 +33,9 @@ class IndexCheck(Protocol):
     def strays(self) -> int:
         """Count what the index holds of no message, in all namespaces. After :meth:`stale`."""
 
+    def sums_are_right(self) -> bool:
+        """Tell whether what all entries together are ranked with is theirs."""
+
 
 def index_check(connection: Connection) -> IndexCheck:
     """Give what checks the index of the database behind a connection."""
@@ -44,36 +47,47 @@ class Fts5Check:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._expected: dict[int, tuple[int, str, int]] = {}
+        self._expected: dict[int, tuple[int, bytes, str, int]] = {}
         self._held: dict[int, int] = {}
+        self.sizes: dict[int, bytes] = {}
 
     def expect(self, key: ThreadKey, seq: int, docid: int, terms: str) -> None:
         """Note the tokens that an entry should have."""
-        tokens = [("scope", place, term) for place, term in enumerate(scope_of(key).split())]
-        tokens += [("body", place, term) for place, term in enumerate(terms.split())]
-        self._expected[docid] = (sum(map(hash, tokens)), key.thread_id, seq)
+        scope, body = scope_of(key).split(), terms.split()
+        tokens = [("scope", place, term) for place, term in enumerate(scope)]
+        tokens += [("body", place, term) for place, term in enumerate(body)]
+        self._expected[docid] = (sum(map(hash, tokens)), size_of_entry(len(body), len(scope)), key.thread_id, seq)
 
     def stale(self) -> Iterator[tuple[str, int]]:
         """Read the index from end to end, and give the entries that have other tokens."""
         for docid in self.wrong():
-            _expected, thread_id, seq = self._expected[docid]
-            yield thread_id, seq
+            yield self._expected[docid][2:]
 
     def strays(self) -> int:
         """Count the docids with words that no entry has."""
         return len(self.stray_docids())
 
+    def sums_are_right(self) -> bool:
+        """Tell whether FTS5's sums are those of the entries."""
+        return sums_are_right(self._connection)
+
     def wrong(self) -> list[int]:
-        """Give the docids of the entries that have other tokens than expected."""
+        """Give the docids of the entries that have other tokens than expected, or are ranked with another number of them."""
         held: dict[int, int] = {}
         for docid, column, place, term in held_instances(self._connection):
             held[docid] = held.get(docid, 0) + hash((column, place, term))
-        self._held = held
-        return [docid for docid, (expected, _thread, _seq) in self._expected.items() if held.get(docid, 0) != expected]
+        self._held, self.sizes = held, held_sizes(self._connection)
+        return [
+            docid
+            for docid, (expected, size, _thread, _seq) in self._expected.items()
+            if held.get(docid, 0) != expected or self.sizes.get(docid) != size
+        ]
 
     def stray_docids(self) -> set[int]:
         """Give the docids with words that no entry has. After :meth:`wrong`."""
-        return self._held.keys() - set(self._connection.execute(text("SELECT docid FROM lossless_search_doc")).scalars())
+        return (self._held.keys() | self.sizes.keys()) - set(
+            self._connection.execute(text("SELECT docid FROM lossless_search_doc")).scalars()
+        )
 
     def words(self, docids: Set[int]) -> dict[int, tuple[str, str]]:
         """Give the scope and the body that are held of some docids, each as it was indexed."""
@@ -106,6 +120,9 @@ class _TsvectorCheck:
 
     def strays(self) -> int:
         return 0  # the tokens stand beside the entry
+
+    def sums_are_right(self) -> bool:
+        return True  # there are none
 
     def _compare(self) -> None:
         if self._waiting:

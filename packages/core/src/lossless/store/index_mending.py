@@ -14,11 +14,12 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select
 from lossless.store.index import index_of
 from lossless.store.index_checks import Fts5Check
 from lossless.store.index_fts5 import scope_of
+from lossless.store.index_held import mend_sums
 from lossless.store.index_tsvector import to_tsvector
 from lossless.store.keys import ThreadKey
 from lossless.store.tables import MessageRow, SearchDocRow
 
-__all__ = ["Terms", "insert_entry", "mend_entries"]
+__all__ = ["Terms", "insert_entry", "mend_entries", "mend_ranking"]
 
 _DOC = SearchDocRow.__table__  # type: ignore[attr-defined]
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
@@ -45,6 +46,12 @@ def mend_entries(connection: Connection, namespace: str, terms: Terms) -> int:
         _write_words(connection, namespace, terms)
     count = connection.execute(select(func.count()).select_from(_DOC).where(_DOC.c.namespace == namespace)).scalar()
     return int(count or 0)
+
+
+def mend_ranking(connection: Connection) -> None:
+    """Make what is ranked with again, in a write transaction of its own: of SQLite's index, the sums over all entries."""
+    if connection.dialect.name == "sqlite":
+        mend_sums(connection)
 
 
 def _add_missing(connection: Connection, namespace: str) -> None:
@@ -107,8 +114,10 @@ def _write_words(connection: Connection, namespace: str, terms: Terms) -> None:
         if body is not None:
             check.expect(ThreadKey(row.namespace, row.thread_id), row.seq, row.docid, body)
     wrong = set(check.wrong())
-    held = check.words(wrong | check.stray_docids())
-    for docid, (scope, body) in held.items():
+    leaving = wrong | check.stray_docids()
+    held = check.words(leaving)
+    for docid in sorted(leaving & (held.keys() | check.sizes.keys())):
+        scope, body = held.get(docid, ("", ""))
         connection.execute(_TAKE_OUT, {"docid": docid, "scope": scope, "body": body})
     for row in _entries(connection, namespace):
         if row.docid in wrong:
