@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -170,9 +171,20 @@ def test_a_message_of_any_size_can_be_stored_and_is_found(url: str) -> None:
 @given(st.text())
 def test_a_vector_holds_each_token_once_with_its_places(text: str) -> None:
     tokens = analyze(text)
-    held, written = to_tsvector(tokens, ThreadKey("tenant", "thread"))
+    held, written = to_tsvector(" ".join(tokens), ThreadKey("tenant", "thread"))
     assert held == 0
     assert written.count("'") == 2 * (len(set(tokens)) + 2)
+
+
+def test_the_vector_of_a_large_text_is_made_in_little_memory() -> None:
+    terms = "again and " * 200_000
+    tracemalloc.start()
+    try:
+        to_tsvector(terms, ThreadKey("tenant", "thread"))
+        _now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * len(terms)
 
 
 FILL = """
@@ -187,7 +199,7 @@ def test_a_rare_word_of_one_tenant_among_many_is_asked_of_the_index(postgres_url
     key = ThreadKey("default", "t")
     with Engine(postgres_url, load_plugins=False) as engine:
         engine.thread("t").append({"role": "user", "content": "hello"})
-        marks = [token.strip("'") for token in to_tsvector([], key)[1].split()]
+        marks = [token.strip("'") for token in to_tsvector("", key)[1].split()]
         engine.database.write(lambda connection: connection.execute(text(FILL), {"mine": marks}))
         with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as connection:
             connection.execute("VACUUM ANALYZE lossless_search_doc")

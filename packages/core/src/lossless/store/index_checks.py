@@ -109,7 +109,7 @@ class _TsvectorCheck:
         self._stale: list[tuple[str, int]] = []
 
     def expect(self, key: ThreadKey, seq: int, docid: int, terms: str) -> None:
-        self._waiting.append((docid, *to_tsvector(terms.split(), key)))
+        self._waiting.append((docid, *to_tsvector(terms, key)))
         self._places[docid] = (key.thread_id, seq)
         if len(self._waiting) >= _BATCH:
             self._compare()

@@ -94,8 +94,8 @@ class Fts5Index:
         for docid, (scope, body) in held_words(connection, set(rows.values())).items():
             _FORGET_TERMS.run(connection, {"docid": docid, "scope": scope, "body": body})
         for seq, docid in rows.items():
-            if (body := after[seq]) is not None:
-                _INSERT_TERMS.run(connection, {"docid": docid, "scope": scope_of(key), "body": body})
+            if (words := after[seq]) is not None:
+                _INSERT_TERMS.run(connection, {"docid": docid, "scope": scope_of(key), "body": words})
 
     def last(self, connection: Connection) -> int:
         """Give the highest docid."""

@@ -134,7 +134,7 @@ def _write_vectors(connection: Connection, namespace: str, terms: Terms) -> None
     for row in _entries(connection, namespace):
         body = terms(row.namespace, row.thread_id, row.seq)
         if body is not None:
-            held, tokens = to_tsvector(body.split(), ThreadKey(row.namespace, row.thread_id))
+            held, tokens = to_tsvector(body, ThreadKey(row.namespace, row.thread_id))
             connection.execute(statement, {"docid": row.docid, "held": held, "tokens": tokens})
 
 

@@ -8,7 +8,7 @@ nothing; then it is a candidate that the search looks at itself.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -30,6 +30,8 @@ _MOST_POSITIONS = 16_383
 _MOST_OF_ONE = 255
 _MOST_BYTES = 900_000
 _MOST_OPERANDS = 2_000
+_AT_ONCE = 1 << 18
+"""Characters whose tokens are held at once."""
 _BATCH = 500
 _WINDOW, _FREQUENT = 2_000, 40
 """The newest documents are looked through so many at a time, as long as so many of them match."""
@@ -70,13 +72,13 @@ class TsvectorIndex:
         """Index messages; the thread's head is locked, so that a sequence gives docids in the order of seqs."""
         rows = []
         for seq, terms in documents:
-            held, tokens = to_tsvector(terms.split(), key)
+            held, tokens = to_tsvector(terms, key)
             rows.append({"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq, "held": held, "tokens": tokens})
         _INSERT.run(connection, *rows)
 
     def replace(self, connection: Connection, key: ThreadKey, seq: int, before: str, after: str) -> None:  # noqa: ARG002
         """Index other tokens for a message."""
-        held, tokens = to_tsvector(after.split(), key)
+        held, tokens = to_tsvector(after, key)
         named = {"namespace": key.namespace, "thread_id": key.thread_id, "seq": seq}
         _REPLACE.run(connection, {**named, "held": held, "tokens": tokens})
 
@@ -118,12 +120,12 @@ class TsvectorIndex:
         return _run(connection, _RANKED, reach, filters, expression, below=below, limit=limit)
 
 
-def to_tsvector(tokens: Sequence[str], key: ThreadKey) -> tuple[int, str]:
-    """Write the tokens of a thread's message as a ``tsvector``, and how much of them it holds.
+def to_tsvector(terms: str, key: ThreadKey) -> tuple[int, str]:
+    """Write the tokens of a thread's message (a space between) as a ``tsvector``, and how much of them it holds.
 
     Namespace and thread stand among them, so that GIN finds what is within reach and not what others said, too.
     """
-    held, written = _written(tokens)
+    held, written = _written(terms)
     return held, f"{written} '{_scope_mark(key.namespace)}' '{_scope_mark(key.namespace, key.thread_id)}'".lstrip()
 
 
@@ -132,10 +134,10 @@ def _scope_mark(*names: str) -> str:
     return "-" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:12]
 
 
-def _written(tokens: Sequence[str]) -> tuple[int, str]:
+def _written(terms: str) -> tuple[int, str]:
     places: dict[str, list[int]] = {}
-    size = 0
-    for place, token in enumerate(tokens, start=1):
+    size = place = 0
+    for place, token in enumerate(_in_order(terms), start=1):
         found = places.get(token)
         if found is None:
             found = places[token] = []
@@ -145,9 +147,19 @@ def _written(tokens: Sequence[str]) -> tuple[int, str]:
         if place <= _MOST_POSITIONS and len(found) <= _MOST_OF_ONE:  # more are too many, however many they are
             found.append(place)
     most = max(map(len, places.values()), default=0)
-    if len(tokens) > _MOST_POSITIONS or most > _MOST_OF_ONE or size + 2 * len(tokens) > _MOST_BYTES:
+    if place > _MOST_POSITIONS or most > _MOST_OF_ONE or size + 2 * place > _MOST_BYTES:
         return _UNPLACED, " ".join([_MARKS[_UNPLACED], *(f"'{token}'" for token in places)])
     return _PLACED, " ".join(f"'{token}':{','.join(map(str, found))}" for token, found in places.items())
+
+
+def _in_order(terms: str) -> Iterator[str]:
+    """Give tokens one by one; those of a large text take ten times its memory and are not held all at once."""
+    start = 0
+    while start < len(terms):
+        end = terms.find(" ", start + _AT_ONCE)
+        end = len(terms) if end < 0 else end
+        yield from terms[start:end].split()
+        start = end + 1
 
 
 def to_tsquery(expression: Expression) -> str:
