@@ -43,7 +43,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in a folder of the test's own, without settings from outside."""
     monkeypatch.chdir(tmp_path)
     shown = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
-    for name in ("LOSSLESS_URL", "LOSSLESS_KEY", "LOSSLESS_TRACEBACK", *shown):
+    for name in ("LOSSLESS_URL", "LOSSLESS_KEY", "LOSSLESS_TRACEBACK", "UV_RUN_RECURSION_DEPTH", *shown):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -56,13 +56,14 @@ def test_the_session_that_is_shipped_is_played_and_proved_in_a_pipe(process: Run
     assert "✗" not in ended.out
     assert "context   no longer holds this sentence" in ended.out
     commands = [line.strip() for line in ended.out.partition("What to try next:")[2].splitlines() if line.strip()]
-    assert {shlex.split(command)[1] for command in commands} == {"context", "grep", "describe", "expand", "verify", "threads"}
+    assert {shlex.split(command)[3] for command in commands} == {"context", "grep", "describe", "expand", "verify", "threads"}
     (folder,) = left_behind(tmp_path)
     for command in commands:
         name, *arguments = shlex.split(command)
-        assert name == "lossless"
+        assert name == "python"
+        assert arguments[:2] == ["-m", "lossless"]
         assert f"sqlite:///{(folder / 'demo.db').as_posix()}" in arguments
-        tried = process(*arguments)
+        tried = process(*arguments[2:])
         assert (tried.code, bool(tried.out)) == (0, True), command
 
 
@@ -124,7 +125,7 @@ def test_odd_transcripts_are_proved_or_refused_in_a_line(run: Run, tmp_path: Pat
     ]
     ended = run("demo", transcript(tmp_path, odd))
     assert ended.code == 0
-    assert "2 messages whose ids can't be used, or come twice, are left out" in ended.out
+    assert "left out, as their ids can't be used or come twice: 2 messages" in ended.out
     assert "\x1b" not in ended.out
     (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
     for name in ("empty.jsonl", "absent.jsonl"):
@@ -167,6 +168,14 @@ def test_the_namespace_is_in_the_commands(run: Run, talk: Talk, tmp_path: Path) 
     document = run("demo", path, "--namespace", "my tenant", "--json").document
     for command in document["next"]:
         assert run(*shlex.split(command)[1:]).code == 0, command
+
+
+def test_the_commands_are_typed_as_the_demo_was(run: Run, talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = transcript(tmp_path, talk(1))
+    monkeypatch.setattr("sys.argv", ["/somewhere/bin/lossless", "demo"])
+    assert all(command.startswith("lossless ") for command in run("demo", path, "--json").document["next"])
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    assert all(command.startswith("uv run lossless ") for command in run("demo", path, "--json").document["next"])
 
 
 def test_a_proof_that_fails_is_noticed_and_ends_with_1(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lossless.cli.output import first_words, number, visible, write_json
+from lossless.cli.output import counted, first_words, number, visible, write_json
 
 ANYTHING = st.text(alphabet=st.characters(exclude_categories=()) | st.sampled_from("\x1b\x9b\x07\r\n\t\u202e\ud800"))
 
@@ -65,3 +65,8 @@ def test_a_url_is_shown_without_its_password() -> None:
 
     assert "secret" not in shown_url("postgresql+psycopg://me:secret@localhost/db")
     assert shown_url("sqlite:///agent.db") == "sqlite:///agent.db"
+
+
+def test_one_of_a_kind_is_named_in_the_singular() -> None:
+    assert [counted(value, "summary") for value in (0, 1, 2_000)] == ["0 summaries", "1 summary", "2 000 summaries"]
+    assert [counted(value, "message") for value in (1, 2)] == ["1 message", "2 messages"]

@@ -229,6 +229,21 @@ def test_older_prose_goes_before_newer_prose_and_before_items(pieces: TokenCount
     assert shorter.kept == 2
 
 
+def test_condensing_values_what_a_person_named_as_the_first_note_does(pieces: TokenCounter) -> None:
+    policy = SourceFirst(pieces)
+    tool = [{"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]
+    said = [
+        {"role": "user", "content": "We left 8443 to the fraud sidecar that runs on each node."},
+        {"role": "assistant", "content": None, "tool_calls": tool},
+        {"role": "tool", "tool_call_id": "c1", "content": "The canary must never run on its own or after nine at night."},
+    ]
+    whole = policy.write(said, 400)
+    assert (whole.kept, whole.total) == (2, 2)
+    for budget in range(1, whole.tokens):
+        assert policy.condense([whole], budget).items == policy.write(said, budget).items
+    assert "8443 to the fraud sidecar" in policy.condense([whole], whole.tokens - 1).text
+
+
 # --- any conversation -----------------------------------------------------------------------------------------------------
 
 VOCABULARY = (

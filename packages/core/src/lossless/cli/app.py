@@ -10,7 +10,6 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,7 +26,7 @@ from lossless.cli.erase import erase
 from lossless.cli.expand import expand
 from lossless.cli.export import export
 from lossless.cli.grep import grep
-from lossless.cli.hints import typed
+from lossless.cli.hints import program, typed
 from lossless.cli.import_ import import_
 from lossless.cli.keys import with_key_file
 from lossless.cli.messages import messages
@@ -125,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _ended(arguments: list[str] | None) -> int:
     """Run a command; give the exit code, whatever happens."""
     try:
-        code = app(args=arguments, prog_name=_program(), standalone_mode=False)
+        code = app(args=arguments, prog_name=" ".join(program()), standalone_mode=False)
         return code if isinstance(code, int) else 0
     except LosslessError as error:
         complain(typed(error))
@@ -143,7 +142,7 @@ def _ended(arguments: list[str] | None) -> int:
 def _unforeseen(error: Exception) -> int:
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else _program()
+        path = context.command_path if context is not None else " ".join(program())
         complain(f"{error.format_message()} (see {path} --help)")  # type: ignore[attr-defined]
         return WRONG_USE
     if isinstance(error, _ShownError):
@@ -197,8 +196,3 @@ class _Lines(logging.Handler):
         """Write a record."""
         error = record.exc_info[1] if record.exc_info else None
         complain(record.getMessage() if error is None else f"{record.getMessage()}: {error}")
-
-
-def _program() -> str:
-    """Give what the user typed to get here."""
-    return "python -m lossless" if Path(sys.argv[0]).name == "__main__.py" else "lossless"

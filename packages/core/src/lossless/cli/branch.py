@@ -8,7 +8,7 @@ import typer
 
 from lossless.cli.opening import existing_thread, opened
 from lossless.cli.options import AsJson, NamespaceOption, ThreadArgument, UrlOption
-from lossless.cli.output import console, number, styled, write_json
+from lossless.cli.output import console, counted, styled, write_json
 
 if TYPE_CHECKING:
     from lossless import Thread
@@ -39,7 +39,7 @@ def branch(
     if as_json:
         write_json({"thread": new.id, "from": thread, "messages": count})
     else:
-        console().print(styled((new.id, "cyan"), f"  {number(count)} messages from {thread}"))
+        console().print(styled((new.id, "cyan"), f"  {counted(count, 'message')} from {thread}"))
 
 
 def _place(thread: Thread, at: str | None) -> str | int | None:

@@ -9,7 +9,7 @@ import typer
 
 from lossless.cli.opening import existing_thread, opened, window_or_default
 from lossless.cli.options import AsJson, ModelOption, NamespaceOption, ThreadArgument, UrlOption, WindowOption
-from lossless.cli.output import console, number, say, styled, table, write_json
+from lossless.cli.output import console, counted, number, say, styled, table, write_json
 
 if TYPE_CHECKING:
     from lossless.compaction.foresight import CompactionPlan
@@ -41,7 +41,7 @@ def compact(
         write_json({"thread": thread, **dataclasses.asdict(result)})
     else:
         change = f"from {number(result.tokens_before)} to {number(result.tokens_after)} tokens"
-        calls = f"{number(result.model_calls)} model calls"
+        calls = counted(result.model_calls, "model call")
         console().print(styled((result.status, "bold"), f": {change}, {calls}"))
         if result.summaries:
             console().print(styled("new summaries: ", (" ".join(result.summaries), "cyan")))
@@ -57,7 +57,7 @@ def _tell(thread: str, plan: CompactionPlan, as_json: bool) -> None:
         write_json({"thread": thread, **dataclasses.asdict(plan)})
         return
     change = f"{number(plan.tokens)} tokens, about {number(plan.tokens_after)} after"
-    console().print(styled((f"{number(len(plan.summaries))} summaries would be written", "bold"), f": {change}"))
+    console().print(styled((f"{counted(len(plan.summaries), 'summary')} would be written", "bold"), f": {change}"))
     if plan.held:
         say(plan.held)
     rows = [

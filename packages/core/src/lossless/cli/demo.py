@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lossless.cli.hints import program
 from lossless.cli.keys import given_cipher
 from lossless.cli.opening import shown_url
 from lossless.cli.options import AsJson, NamespaceOption
-from lossless.cli.output import console, number, pairs, say, styled, visible, write_json
+from lossless.cli.output import console, counted, number, pairs, say, styled, visible, write_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -165,7 +166,7 @@ def _commands(url: str, namespace: str, thread_id: str, session: Session, last: 
         tries.append(["expand", thread_id, summaries[-1], "--sources-only", "--limit", "5"])
     tries.append(["verify", thread_id])
     tries.append(["threads"])
-    return [shlex.join(["lossless", *one, *([] if options[1] in one else options)]) for one in tries]
+    return [shlex.join([*program(), *one, *([] if options[1] in one else options)]) for one in tries]
 
 
 def _print_opening(out: Console, session: Session, url: str) -> None:
@@ -187,7 +188,7 @@ def _print_answer(out: Console, outcome: _Outcome) -> None:
     else:
         under = f", which is under {hit.summary_id}" if hit.summary_id else ""
         rows.append(("grep", f"{question.pattern!r} stands in {hit.message_id}{under}"))
-        rows.append(("expand", f"{hit.summary_id or hit.message_id} gives {number(found.expanded)} messages, verbatim"))
+        rows.append(("expand", f"{hit.summary_id or hit.message_id} gives {counted(found.expanded, 'message')}, verbatim"))
     if found.found:
         rows.append(("answer", styled((question.sentence, "green"))))
     rows.append(("context", _whereabouts(found)))
@@ -219,7 +220,7 @@ def _print_proofs(out: Console, outcome: _Outcome) -> None:
     out.print(
         styled(
             (f"{number(last.stored_tokens)} tokens stored, {number(last.context.tokens)} in the context", "bold"),
-            f"; {number(last.compactions)} compactions, {number(last.model_calls)} model calls, {outcome.seconds:.1f} s",
+            f"; {counted(last.compactions, 'compaction')}, {counted(last.model_calls, 'model call')}, {outcome.seconds:.1f} s",
         )
     )
     for wrong in last.wrong[:3]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 from lossless.errors import LosslessError
 
-__all__ = ["typed"]
+__all__ = ["program", "typed"]
 
 _TYPED = (
     ("threads()", "`lossless threads`"),
@@ -21,6 +25,13 @@ _TYPED = (
     ("of one that was replaced, AesGcmCipher(new, retired=[old])", "keys that were replaced may follow it"),
     ("AesGcmCipher.new_key() makes one", "`openssl rand -hex 32` makes one"),
 )
+
+
+def program() -> list[str]:
+    """Give the words that a person typed to get here, and types again for the next command."""
+    by_uv = ["uv", "run"] if os.environ.get("UV_RUN_RECURSION_DEPTH") else []  # else a shell may not find the program
+    by_python = ["python", "-m"] if Path(sys.argv[0]).name == "__main__.py" else []
+    return [*by_uv, *by_python, "lossless"]
 
 
 def typed(error: LosslessError) -> str:

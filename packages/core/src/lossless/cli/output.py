@@ -63,8 +63,10 @@ def number(value: int) -> str:
 
 
 def counted(value: int, what: str) -> str:
-    """Write how many there are of something, such as ``1 thread`` or ``2 threads``."""
-    return f"{number(value)} {what}" if value == 1 else f"{number(value)} {what}s"
+    """Write how many there are of something, such as ``1 thread`` or ``2 summaries``."""
+    if value == 1:
+        return f"1 {what}"
+    return f"{number(value)} {what[:-1]}ies" if what.endswith("ry") else f"{number(value)} {what}s"
 
 
 def moment(value: datetime) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lossless.cli.bar import draw_bar, filled_lines
 from lossless.cli.context import bar_width, marks_of, shares_of
-from lossless.cli.output import first_words, number, styled
+from lossless.cli.output import counted, first_words, number, styled
 from lossless.cli.showing import ROLE_STYLES, payload_text
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class _Lines:
             return
         self._tenth = tenth
         percent = 100 * moment.played // moment.total
-        summaries = sum(item.kind == "summary" for item in moment.context.items)
+        summaries = counted(sum(item.kind == "summary" for item in moment.context.items), "summary")
+        compactions, calls = counted(moment.compactions, "compaction"), counted(moment.model_calls, "model call")
         self._out.print(
             f"{percent:3d} %  {number(moment.played):>5} messages, {number(moment.stored_tokens):>7} tokens stored | context "
-            f"{number(moment.context.tokens):>6} of {number(self._limits.hard)}, {summaries} summaries | "
-            f"{moment.compactions} compactions, {moment.model_calls} model calls"
+            f"{number(moment.context.tokens):>6} of {number(self._limits.hard)}, {summaries} | {compactions}, {calls}"
         )
 
 

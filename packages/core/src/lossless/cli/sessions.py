@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lossless.cli.asking import Question
-from lossless.cli.output import number
+from lossless.cli.output import counted, number
 from lossless.errors import LosslessError, NotFoundError
 
 __all__ = ["Session", "load_session"]
@@ -91,7 +91,7 @@ def _from_file(path: Path, window: int | None) -> Session:
     messages = [message for place in chosen for message in conversations[place]]
     kept, dropped = _storable(messages[:MOST_MESSAGES])
     if dropped:
-        notes.append(f"{number(dropped)} messages whose ids can't be used, or come twice, are left out")
+        notes.append(f"left out, as their ids can't be used or come twice: {counted(dropped, 'message')}")
     if len(messages) > MOST_MESSAGES:
         notes.append(f"the first {number(MOST_MESSAGES)} of {number(len(messages))} messages")
     size = window or _fitting_window(kept)
@@ -118,7 +118,7 @@ def _conversations(path: Path) -> tuple[list[list[dict[str, Any]]], list[str]]:
             bad += 1
         else:
             found.setdefault(piece.entry, []).extend(piece.messages)
-    notes = [f"{number(bad)} lines that can't be read are left out; `lossless import` names them"] if bad else []
+    notes = [f"left out, as they can't be read: {counted(bad, 'line')}; `lossless import` names them"] if bad else []
     return list(found.values()), notes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lossless.messages.model import Message
@@ -73,7 +73,7 @@ class SourceFirst:
         draft = Draft(
             items=items,
             decisions=list(settled.values()),
-            order=lambda: ranked(items, goal, mentions(decision.text for decision in settled.values())),
+            order=lambda: ranked(items, goal, _told_again(items, settled.values())),
             prose=lambda: _older_prose(notes),
             left_out=max(0, sum(note.total for note in notes) - len(items)),
             ids=_ends([name for note in notes for name in _ids_of(note)]),
@@ -86,6 +86,11 @@ def _taken_up(sources: Sequence[Source]) -> frozenset[str]:
     said = (passage.text for source in sources for passage in source.passages if passage.role == "user")
     done = (call.arguments for source in sources for call in source.calls)
     return mentions(said) | mentions(done)
+
+
+def _told_again(items: Iterable[SourceItem], decisions: Iterable[Decision]) -> frozenset[str]:
+    """Give what ``_taken_up`` gives, as far as older notes still tell it."""
+    return mentions(item.text for item in items if item.role == "user") | mentions(decision.text for decision in decisions)
 
 
 def _beside(found: Sequence[Decision], items: Sequence[SourceItem]) -> list[Decision]:
