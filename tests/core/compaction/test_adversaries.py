@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lossless import Engine, Message, Note, SummarizeRequest, Thread
+from lossless.policies.model import Decision
 from lossless_invariants import Ledger, check_context, check_store, rendered_text, view_bytes
 from lossless_scripts import ADVERSARIES, INJECTIONS, Counting
 
@@ -147,17 +148,31 @@ class Broken:
         return self.write(notes, budget_tokens, goal)
 
 
+class Odd(str):
+    """A text that answers for itself, and not well."""
+
+    __slots__ = ()
+
+    def strip(self, *_args: object) -> str:
+        raise RuntimeError("no")
+
+
+ODD: Any = ("no decision", Decision(text=b"bytes", kind="decision", message_id="m_1", role="user"))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "failure",
     [
         ValueError("broken"),
+        SystemExit(3),
         None,
         "a string",
         Note(text="", kept=0, total=0),
         Note(text="All is well.", kept=0, total=9, regime="uncorrectable_silent"),
         Note(text="word " * 100_000, kept=0, total=0),
+        Note(text=Odd("All is well."), kept=0, total=0, decisions=ODD),
     ],
-    ids=["raises", "none", "string", "blank", "silent", "endless"],
+    ids=["raises", "exits", "none", "string", "blank", "silent", "endless", "odd"],
 )
 def test_a_policy_of_a_users_own_that_misbehaves_harms_nothing(failure: object) -> None:
     with Engine("sqlite://", window=3_000, policy=Broken(failure), background=False, load_plugins=False) as engine:

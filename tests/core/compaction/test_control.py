@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lossless.compaction.control import Find, Mend, Standing, Write, adrive, decide_action, drive, work_down
+from lossless.compaction.control import Find, Mend, Standing, Write, decide_action, drive, work_down
 from lossless.compaction.plan import Block
 from lossless.context.budget import Budget
 from lossless.dag.segments import SummaryRef
@@ -88,19 +87,6 @@ def test_it_ends_and_says_how(tokens: int, saves: int, blocks: int, seconds: int
     assert (end == "spent") <= (script.seconds < 0)
     if end == "met" and not force:
         assert script.tokens <= max(LIMITS.target, LIMITS.soft if not script.steps else 0)
-
-
-@given(st.integers(0, 60_000), st.integers(1, 9_000), st.integers(0, 20), st.integers(0, 80), st.booleans())
-def test_both_drivers_go_the_same_way(tokens: int, saves: int, blocks: int, seconds: int, force: bool) -> None:
-    one, other = Script(tokens, saves, blocks, seconds), Script(tokens, saves, blocks, seconds)
-
-    async def later(wanted: Find | Write | Mend) -> Standing:
-        await asyncio.sleep(0)
-        return other(wanted)
-
-    end = drive(work_down(tokens, LIMITS, 32, force=force), one)
-    assert asyncio.run(adrive(work_down(tokens, LIMITS, 32, force=force), later)) == end
-    assert other.steps == one.steps
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from lossless import Answer, Engine, SpendLimit, SummarizeRequest, Thread, Usage
 from lossless.compaction.guard import over_limit
 from lossless.errors import ConfigError
 from lossless.store.spending import Spent
-from lossless.summarizers.calling import route_of
+from lossless.summarizers.calling import SummarizerError, route_of
 from lossless.tokens import ModelInfo
 from lossless_postgres import Server
 from lossless_scripts import Counting, honest
@@ -207,6 +207,25 @@ def test_a_limit_on_money_needs_a_price_and_holds_with_one() -> None:
         talk(engine.thread("t"), 60, words=200)
         assert script.calls >= 3
         assert (engine.spent().cost or 0.0) <= 0.10 + 0.0104  # what a call takes is known when it is over
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_limit_on_money_holds_where_nobody_says_which_model_it_was(fails: bool) -> None:
+    class Silent(Priced):
+        def __call__(self, request: SummarizeRequest) -> str:  # type: ignore[override]
+            self.calls += 1
+            if fails:
+                raise SummarizerError("cut off", usage=Usage(calls=1, input_tokens=1_000, output_tokens=100))
+            return honest(request)
+
+    script = Silent()
+    with engine_with(script, spend_limit=SpendLimit(thread_cost=0.02), plugins=[Prices()]) as engine:
+        thread = engine.thread("t")
+        for run in range(3):
+            talk(thread, 24, words=200, begin=24 * run)
+            thread.compact(force=True)
+        assert script.calls >= 1
+        assert 0.01 < (engine.spent().cost or 0.0) <= 0.03
 
 
 def test_many_writers_at_once_stay_under_a_limit(url: str) -> None:

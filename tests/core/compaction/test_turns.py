@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lossless import Engine, SummarizeRequest, Thread, hookimpl
+from lossless import CompactionResult, Engine, SummarizeRequest, Thread, hookimpl
 from lossless.compaction.loops import Loop, hold_reason
 from lossless.compaction.plan import Block
 from lossless_scripts import Counting, honest
@@ -18,10 +18,15 @@ LONG = "The pipeline wrote 4,711 rows to /srv/out/a.csv and then stopped with co
 
 
 class Events:
-    """Keeps the names of events."""
+    """Keeps the names of events, and results."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        self.results: list[CompactionResult] = []
+
+    @hookimpl
+    def lossless_after_compaction(self, result: CompactionResult) -> None:
+        self.results.append(result)
 
     @hookimpl
     def lossless_event(self, event: dict[str, Any]) -> None:
@@ -78,6 +83,20 @@ def test_no_swap_lands_while_a_call_waits_for_its_result(reasoning: str) -> None
         assert "promoted" in events.names
         assert views(thread) == before + 1
         assert thread.context().tokens < engine.require_budget().limits(engine.margin).soft
+
+
+def test_a_swap_that_waited_is_told_when_it_is_made_and_its_calls_only_once() -> None:
+    events, script = Events(), Counting(honest)
+    with Engine("sqlite://", window=8_000, summarizer=script, plugins=[events], load_plugins=False) as engine:
+        thread = engine.thread("t")
+        until_soft(engine, thread)
+        thread.append([{"role": "user", "content": f"Go on. {LONG}"}, call("c1")], format="anthropic")
+        assert thread.wait(30)
+        assert (len(events.results), events.results[0].changed) == (1, False)
+        thread.append(result("c1"), format="anthropic")
+        assert thread.wait(30)
+        assert events.results[-1].changed
+        assert sum(each.model_calls for each in events.results) == script.calls > 0
 
 
 def test_a_swap_that_waited_never_hides_what_has_become_the_newest_request() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,11 @@ def test_a_window_of_200_000_has_the_thresholds_that_are_documented() -> None:
 def test_what_is_given_is_taken_as_given() -> None:
     limits = Budget(window=1_000, soft=700, hard=900).limits()
     assert (limits.soft, limits.hard) == (700, 900)
+
+
+def test_a_soft_threshold_above_hard_is_hard() -> None:
+    limits = Budget(window=8_000, soft=7_000).limits()
+    assert limits.soft == limits.hard < 7_000
 
 
 @given(SIZES, st.integers(0, 3_000_000), MAYBE, MAYBE, MAYBE)
@@ -52,9 +59,19 @@ def test_overhead_of_a_call_comes_on_top_of_the_budgets_own() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"window": 0}, {"window": -5}, {"window": 9, "reserve": -1}, {"window": 9, "overhead": -1}, {"window": 9, "fresh_tail": -1}],
+    [
+        {"window": 0},
+        {"window": -5},
+        {"window": 9, "reserve": -1},
+        {"window": 9, "overhead": -1},
+        {"window": 9, "fresh_tail": -1},
+        {"window": 9, "margin": 1.0},
+        {"window": 9, "margin": -0.1},
+        {"window": 9, "margin": float("nan")},
+    ],
+    ids=str,
 )
-def test_a_budget_that_makes_no_sense_is_refused_with_a_hint(settings: dict[str, int]) -> None:
+def test_a_budget_that_makes_no_sense_is_refused_with_a_hint(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as caught:
         Budget(**settings)
     assert caught.value.hint

@@ -57,7 +57,9 @@ def test_chance_spreads_the_wait_over_its_upper_half() -> None:
     assert wait_of(least, 0.0) == 5.0
 
 
-@pytest.mark.parametrize("wrong", [{"failures": 0}, {"wait": 0.0}, {"wait": 10.0, "longest_wait": 9.0}, {"probe": -1.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"failures": 0}, {"wait": 0.0}, {"wait": 10.0, "longest_wait": 9.0}, {"probe": -1.0}, {"wait": float("nan")}]
+)
 def test_rules_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="breaker"):
         BreakerRules(**wrong)  # type: ignore[arg-type]

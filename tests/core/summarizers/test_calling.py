@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from lossless import Answer, SummarizeRequest, Usage
-from lossless.summarizers.calling import SummarizerCaller, SummarizerError
+from lossless.compaction.piecewise import input_limit
+from lossless.summarizers.calling import SummarizerCaller, SummarizerError, models_of, route_of
 from lossless_scripts import ADVERSARIES
 
 REQUEST = SummarizeRequest(messages=(), text="text", target_tokens=10, level=1, depth=0, instructions="Summarise.")
@@ -44,6 +45,81 @@ def test_text_and_answers_are_taken_from_functions_and_coroutines(caller: Summar
 def test_what_is_no_text_counts_as_failed(caller: SummarizerCaller, answer: object) -> None:
     with pytest.raises(SummarizerError, match="not a string"):
         caller.call(lambda request: answer, REQUEST, 5)  # type: ignore[arg-type,return-value]
+
+
+class Odd(str):
+    """A text that answers for itself, and not well."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise RuntimeError("no length")
+
+    def __str__(self) -> str:
+        return "something else"
+
+
+@pytest.mark.parametrize("answer", [Odd("text"), Answer(text=Odd("text"), model=Odd(""))], ids=["text", "answer"])
+def test_a_text_of_a_class_of_its_own_becomes_plain_text(caller: SummarizerCaller, answer: Any) -> None:
+    given = caller.call(lambda request: answer, REQUEST, 5)
+    assert type(given.text) is str
+    assert given == Answer(text="text")
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        "much",
+        {"calls": 1},
+        Usage(calls=1, input_tokens=-1_000_000),
+        Usage(calls=1, output_tokens=10**30),
+        Usage(calls=1, input_tokens=1.5),  # type: ignore[arg-type]
+        Usage(calls=1, cost=float("nan")),
+        Usage(calls=1, cost=float("inf")),
+        Usage(calls=1, cost=-3.0),
+    ],
+    ids=str,
+)
+def test_a_usage_that_makes_no_sense_counts_as_not_reported(caller: SummarizerCaller, usage: Any) -> None:
+    assert caller.call(lambda request: Answer(text="text", usage=usage), REQUEST, 5) == Answer(text="text")
+    with pytest.raises(SummarizerError) as raised:
+        caller.call(failing(SummarizerError("cut off", usage=usage)), REQUEST, 5)
+    assert raised.value.usage is None
+
+
+class Mute(Exception):
+    """An error that can't even be read."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+    @property
+    def usage(self) -> Usage:
+        raise ValueError("no usage")
+
+
+class Secretive:
+    """A summarizer that fails when it is asked about itself."""
+
+    @property
+    def route(self) -> str:
+        raise ValueError("no route")
+
+    models = window = route
+
+    def __call__(self, request: SummarizeRequest) -> str:
+        return "text"
+
+
+def test_what_can_not_tell_about_itself_is_called_all_the_same(caller: SummarizerCaller) -> None:
+    with pytest.raises(SummarizerError, match="Mute"):
+        caller.call(failing(Mute()), REQUEST, 5)
+    assert caller.call(Secretive(), REQUEST, 5).text == "text"
+    assert route_of(Secretive()).endswith(".Secretive")
+    assert models_of(Secretive()) == ()
+    assert input_limit(Secretive(), 1_000) == 600
+    Secretive.window = 10**400  # type: ignore[assignment]
+    assert input_limit(Secretive(), 1_000) > 600
 
 
 @pytest.mark.parametrize("error", [ValueError("broken"), SystemExit(3), KeyboardInterrupt()], ids=repr)

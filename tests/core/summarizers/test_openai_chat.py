@@ -253,6 +253,13 @@ def test_the_next_model_is_asked_when_one_fails_and_a_dead_one_is_soon_left_alon
     assert len(asked) == 2
 
 
+def test_the_next_model_is_asked_when_one_cancels_itself() -> None:
+    async def cancelled(request: SummarizeRequest) -> str:
+        raise asyncio.CancelledError
+
+    assert asyncio.run(FallbackSummarizer([cancelled, later])(REQUEST)).text == "From the second."
+
+
 def test_a_chain_of_servers_under_an_engine(server: ChatServer, summarizer: OpenAISummarizer) -> None:
     server.replies = [Reply(401, ERROR)]
     with chat_server(completion("Orders were placed at 40 EUR each.")) as second:

@@ -78,9 +78,9 @@ class ModelCalls:
         try:
             answer = self._caller.call(summarizer, replace(request, seconds=seconds), seconds)
         except SummarizerError as error:
-            self._failed(route, planned, error, calls)
+            self._failed(summarizer, planned, error, calls)
             raise
-        usage = self._usage_of(answer, planned)
+        usage = self._paid(summarizer, answer.usage or self._counted(answer, planned), answer.model)
         self.guard.settle(calls.thread_id, planned, usage)
         calls.usage += usage
         calls.answered += 1
@@ -110,10 +110,11 @@ class ModelCalls:
             self.guard.settle(calls.thread_id, planned, Usage(cost=0.0))
             raise SummarizerError(f"{route} is being tried by somebody else")
 
-    def _failed(self, route: str, planned: Usage, error: SummarizerError, calls: Calls) -> None:
+    def _failed(self, summarizer: Summarizer, planned: Usage, error: SummarizerError, calls: Calls) -> None:
         calls.failures += 1
-        self.guard.failed(route)
-        taken = error.usage or (None if error.late else Usage(calls=1, cost=0.0))
+        self.guard.failed(route_of(summarizer))
+        told = None if error.usage is None else self._paid(summarizer, error.usage, "")
+        taken = told or (None if error.late else Usage(calls=1, cost=0.0))
         self.guard.settle(calls.thread_id, planned, taken)
         if taken is not None:
             calls.usage += taken
@@ -125,10 +126,14 @@ class ModelCalls:
         cost = planned_cost(models_of(summarizer), read, written, self._known())
         return Usage(calls=1, input_tokens=read, output_tokens=written, cost=cost, estimated=True)
 
-    def _usage_of(self, answer: Answer, planned: Usage) -> Usage:
-        usage = answer.usage
-        if usage is None:
-            text = answer.text
-            written = self._counter.count(text) if len(text) <= _SHORT else len(text) // 4
-            usage = Usage(calls=1, input_tokens=planned.input_tokens, output_tokens=written, estimated=True)
-        return priced(usage, answer.model, self._known())
+    def _counted(self, answer: Answer, planned: Usage) -> Usage:
+        text = answer.text
+        written = self._counter.count(text) if len(text) <= _SHORT else len(text) // 4
+        return Usage(calls=1, input_tokens=planned.input_tokens, output_tokens=written, estimated=True)
+
+    def _paid(self, summarizer: Summarizer, usage: Usage, model: str) -> Usage:
+        """Give a usage with its cost; where nobody says which model it was, that of the dearest one it may have been."""
+        found = priced(usage, model, self._known())
+        if found.cost is not None:
+            return found
+        return replace(found, cost=planned_cost(models_of(summarizer), found.input_tokens, found.output_tokens, self._known()))

@@ -110,6 +110,8 @@ class Compactor:
             prepared = self._waiting.pop(key, None)
             if prepared is not None and prepared.made_by == self._writer.made_by:
                 result = self._promote(key, prepared, limits, effort, tokens)
+                if result.changed:
+                    self._plugins.after_compaction(key.thread_id, result)
                 if not effort.by_hand and result.tokens_after <= limits.hard:
                     return result
                 head, view, epoch = self._where(key)
@@ -144,7 +146,8 @@ class Compactor:
         """Make a leaf over messages without a model, or None if it would not be shorter than they are."""
         messages = self._means.reader.by_seq(connection, key, seqs, keep=False)
         block = Block(tuple(Source(message.seq, message.tokens, 0) for message in messages))
-        return self._writer.write_plain(block, Sources(tuple(messages)), soft=soft)
+        made = self._writer.write_plain(block, Sources(tuple(messages)), soft=soft)
+        return None if made is None else self._writer.beside_damage(connection, key, made)
 
     def _where(self, key: ThreadKey) -> tuple[Head | None, View, int]:
         """Give a thread's head and view, and the epoch of its namespace."""
@@ -218,9 +221,9 @@ class Compactor:
     # Promoting
 
     def _promote(self, key: ThreadKey, prepared: Preparation, limits: Limits, effort: Effort, before: int) -> CompactionResult:
-        calls = prepared.calls.made
         if not prepared.splices:
             return self._nothing(prepared, limits, before)
+        calls, prepared.calls.made = prepared.calls.made, 0  # one that waits has told of its calls already
         swung = self._database.write(lambda connection: self._swing(connection, key, prepared, limits, effort))
         if isinstance(swung, str):
             self._waiting[key] = prepared

@@ -1,12 +1,12 @@
 """The control loop, without any I/O: what an append calls for, and the steps of a compaction.
 
 A compaction is a generator: it yields what it wants (a block found, a block written), is sent what came of it, and returns how it
-ended. :func:`drive` and :func:`adrive` are its two drivers; whoever answers reads, calls models and keeps time.
+ended. :func:`drive` is its driver; whoever answers reads, calls models and keeps time. The async face runs it in a worker thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from lossless.compaction.plan import Block
 from lossless.context.budget import Limits
 from lossless.dag.segments import SummaryRef
 
-__all__ = ["Action", "End", "Find", "Mend", "Standing", "Steps", "Write", "adrive", "decide_action", "drive", "work_down"]
+__all__ = ["Action", "End", "Find", "Mend", "Standing", "Steps", "Write", "decide_action", "drive", "work_down"]
 
 Action = Literal["nothing", "background", "now"]
 End = Literal["met", "stuck", "spent"]
@@ -137,17 +137,6 @@ def drive(steps: Steps, answer: Callable[[Find | Write | Mend], Standing]) -> En
         wanted = next(steps)
         while True:
             wanted = steps.send(answer(wanted))
-    except StopIteration as stop:
-        end: End = stop.value
-        return end
-
-
-async def adrive(steps: Steps, answer: Callable[[Find | Write | Mend], Awaitable[Standing]]) -> End:
-    """Run a compaction to its end, where its steps are awaited."""
-    try:
-        wanted = next(steps)
-        while True:
-            wanted = steps.send(await answer(wanted))
     except StopIteration as stop:
         end: End = stop.value
         return end

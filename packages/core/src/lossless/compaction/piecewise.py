@@ -13,6 +13,7 @@ from lossless.compaction.acceptance import cleaned
 from lossless.compaction.calls import Calls, ModelCalls
 from lossless.compaction.prompts import framed, instructions, mark_of
 from lossless.policies.model import Answer, Summarizer, SummarizeRequest
+from lossless.summarizers.calling import told_by
 from lossless.tokens.counter import TokenCounter
 
 __all__ = ["ask_piecewise", "input_limit", "pieces_of"]
@@ -20,14 +21,15 @@ __all__ = ["ask_piecewise", "input_limit", "pieces_of"]
 _SHARE = 0.6
 """Of a window that the transcript may take; instructions, what went before and the answer need the rest."""
 _LEAST_TARGET = 48
+_MOST = 1_000_000_000
 _CHARACTERS = 3
 """A token has more as a rule, so a piece of so many is seldom cut again."""
 
 
 def input_limit(summarizer: Summarizer, window: int) -> int:
     """Give how many tokens of a transcript a summarizer may be given: its own ``window`` decides, else the engine's."""
-    own = getattr(summarizer, "window", None)
-    return max(256, int(_SHARE * (own if isinstance(own, int) and own > 0 else window)))
+    own = told_by(summarizer, "window")
+    return max(256, int(_SHARE * min(own if isinstance(own, int) and own > 0 else window, _MOST)))
 
 
 def pieces_of(text: str, limit: int, counter: TokenCounter) -> list[str]:

@@ -19,7 +19,7 @@ from lossless.dag.heads import Head, keep_collectors_out, lock_head
 from lossless.dag.opening import ref_to
 from lossless.dag.segments import SummaryRef
 from lossless.dag.splice import Source, Splice
-from lossless.dag.summaries import Summary, beside_damage, by_span, directly_over, load_summaries, sources_of, store_summary
+from lossless.dag.summaries import Summary, by_span, directly_over, load_summaries, sources_of, store_summary
 from lossless.dag.view import View
 from lossless.hooks import Plugins
 from lossless.messages.model import Message
@@ -235,8 +235,8 @@ class Preparer:
             means.plugins.event("escalation", **facts)
         if summary is not None:
             with means.database.read() as connection:
-                summary = beside_damage(connection, self._key, summary)
-        return summary
+                summary = means.writer.beside_damage(connection, self._key, summary)
+        return summary if summary is None or summary.tokens < block.tokens else None
 
     def _text_before(self, block: Block) -> str:
         """Give the text of the last summary made in this operation, which as a rule is the one before this block."""

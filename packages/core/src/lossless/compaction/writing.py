@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from asyncio import CancelledError
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from sqlalchemy import Connection
 
 from lossless.compaction.acceptance import cleaned, objection
 from lossless.compaction.calls import Calls, ModelCalls
@@ -14,12 +17,13 @@ from lossless.compaction.piecewise import ask_piecewise
 from lossless.compaction.plan import Block
 from lossless.compaction.prompts import framed, instructions, mark_of, previous_end, transcript
 from lossless.context.rendering import own_words, render_summary
-from lossless.dag.summaries import Summary, span_key, summary_id
+from lossless.dag.summaries import Summary, is_damaged, span_key, summary_id
 from lossless.messages.model import Message
 from lossless.messages.parts import Text
 from lossless.policies import as_sources, complete, decisions, extract, witness
 from lossless.policies.extract import gather
 from lossless.policies.model import Decision, Note, Policy, SourceItem, Summarizer, SummarizeRequest, Usage
+from lossless.store.keys import ThreadKey
 from lossless.store.times import to_stored
 from lossless.summarizers.calling import SummarizerError, route_of
 from lossless.tokens.counter import TokenCounter
@@ -152,11 +156,19 @@ class SummaryWriter:
         calls = Calls(left=0, deadline=time.monotonic() + 60)
         return hasty.write(block, sources, soft=soft, calls=calls)[0]
 
+    def beside_damage(self, connection: Connection, key: ThreadKey, summary: Summary) -> Summary:
+        """Give a new summary another id if one that was damaged has taken its own, since what is stored is not edited."""
+        while is_damaged(connection, key, summary.id):
+            text = summary.text + "\n"
+            id = summary_id(summary.span_key, text, self._secret(), degraded=summary.degraded)
+            summary = self._sized(replace(summary, id=id, text=text))
+        return summary
+
     def _answer(self, ask: Ask, sources: Sources, depth: int, room: int, calls: Calls, previous: str) -> Note | Exception:
         if ask.level == 3:
             return self._plain_note(sources, ask.target)
         if not self.calls_models:
-            return self._policy_note(self.policy, sources, ask.target)
+            return self._policy_note(self.policy, sources, ask.target, room)
         return self._model_note(ask, sources, depth, min(room, 2 * ask.target), calls, previous)
 
     def _model_note(self, ask: Ask, sources: Sources, depth: int, room: int, calls: Calls, previous: str) -> Note | Exception:
@@ -181,8 +193,8 @@ class SummaryWriter:
             answer = ask_piecewise(self._models, summarizer, request, written, calls, self._counter, self.window).text
         except SummarizerError as error:
             return error
-        if len(answer) > _LONGEST * max(room, 1):
-            return SummarizerError(f"the answer has {len(answer)} characters, for {room} tokens")
+        if (too_long := _too_long(answer, room)) is not None:
+            return too_long
         text = cleaned(answer, mark)
         problem = objection(text, written, told)
         if problem is not None:
@@ -202,28 +214,31 @@ class SummaryWriter:
             (self._models.accepted if outcome.level < 3 else self._models.rejected)(summarizer, calls)
 
     def _plain_note(self, sources: Sources, target: int) -> Note | Exception:
-        note = self._policy_note(self._plain, sources, target)
+        note = self._policy_note(self._plain, sources, target, target)
         if isinstance(note, Note) and not note.text.strip():
             count = len(sources.entries)
             text = f"{count} messages without text that could be summarised." if sources.messages else f"{count} copies."
             return replace(note, text=text, tokens=self._counter.count(text))
         return note
 
-    def _policy_note(self, policy: Policy, sources: Sources, target: int) -> Note | Exception:
+    def _policy_note(self, policy: Policy, sources: Sources, target: int, room: int) -> Note | Exception:
         try:
             if not sources.summaries:
                 note = policy.write(sources.messages, target)
             else:
                 note = policy.condense([_as_note(entry) for entry in sources.entries], target)
-        except Exception as error:  # a policy may be a stranger's code
-            return error
-        return note if policy is self._plain else self._counted(note, sources)
+        except (Exception, SystemExit, CancelledError) as error:  # a policy may be a stranger's code
+            return error if isinstance(error, Exception) else RuntimeError(f"the policy raised {type(error).__name__}")
+        return note if policy is self._plain else self._counted(note, sources, room)
 
-    def _counted(self, note: object, sources: Sources) -> Note | Exception:
+    def _counted(self, note: object, sources: Sources, room: int) -> Note | Exception:
         """Count what a stranger's policy kept; a policy may also return bare text."""
         text = note.text if isinstance(note, Note) else note
         if not isinstance(text, str):
             return TypeError(f"the policy returned {type(note).__name__}, neither a Note nor text")
+        text = str.__str__(text)  # a subclass may answer anything when it is asked for its length
+        if (problem := _too_long(text, room)) is not None:
+            return problem
         items, _decisions, _left_out = _facts_of(sources)
         found = witness(text, items)
         kept = tuple(item for item in items if item not in found.missing)
@@ -233,7 +248,7 @@ class SummaryWriter:
             kept=found.kept,
             total=found.total,
             items=kept,
-            decisions=carried,
+            decisions=tuple(each for each in carried if _is_sound(each)) if isinstance(carried, (tuple, list)) else (),
             regime=found.regime,
             tokens=self._counter.count(text),
         )
@@ -258,6 +273,9 @@ class SummaryWriter:
             span_key=span,
             sources=block.names,
         )
+        return self._sized(summary)
+
+    def _sized(self, summary: Summary) -> Summary:
         return replace(summary, tokens=count_parts((Text(render_summary(summary)),), self._counter))
 
     def _frame(self, block: Block, sources: Sources) -> int:
@@ -314,6 +332,18 @@ def _facts_of(sources: Sources) -> tuple[list[SourceItem], list[Decision], int]:
     notes = [_as_note(entry) for entry in sources.entries]
     items = [item for note in notes for item in note.items]
     return items, [decision for note in notes for decision in note.decisions], sum(note.total for note in notes) - len(items)
+
+
+def _too_long(text: str, room: int) -> SummarizerError | None:
+    """Say that a text can't fit, without counting its tokens."""
+    if len(text) <= _LONGEST * max(room, 1):
+        return None
+    return SummarizerError(f"the answer has {len(text)} characters, for {room} tokens")
+
+
+def _is_sound(decision: object) -> bool:
+    """Tell whether a stranger's policy carried on what can be stored: a decision, all of its fields texts."""
+    return isinstance(decision, Decision) and all(isinstance(value, str) for value in _plain(decision).values())
 
 
 def _pointer(sources: Sources) -> str:

@@ -47,7 +47,7 @@ class Budget:
         window: the model's context window.
         overhead: system prompt and tool schemas that the caller adds to the context.
         reserve: kept for the answer; None: the smaller of 20 000 and a quarter of the window.
-        soft: None: 60 % of the window less the overhead.
+        soft: None: 60 % of the window less the overhead; one above hard is hard, as compaction begins there at the latest.
         hard: None: window less overhead, reserve and margin.
         fresh_tail: how many of the newest messages are not summarised while anything else can be.
         margin: share of the window that is kept for counting errors; None: 1 % where counting is exact for the model, else 15 %.
@@ -68,6 +68,8 @@ class Budget:
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ConfigError(f"{name} can't be negative, it is {value}", hint="give a number of tokens")
+        if self.margin is not None and not 0 <= self.margin < 1:
+            raise ConfigError(f"a margin of {self.margin} leaves nothing, or more than there is", hint="give 0.05 for 5 %")
 
     def adjusted(self, *, overhead: int = 0, reserve: int | None = None) -> Budget:
         """Give the budget of one call: ``overhead`` comes on top, ``reserve`` instead."""
@@ -84,14 +86,14 @@ class Budget:
         share = self.margin if self.margin is not None else margin
         room = int((self.window - self.overhead - reserve) * (1 - share))
         hard = self.hard if self.hard is not None else max(0, room)
-        soft = self.soft if self.soft is not None else max(0, min(int(SOFT_SHARE * self.window) - self.overhead, hard))
-        working = min(soft, hard)
+        wanted = self.soft if self.soft is not None else max(0, int(SOFT_SHARE * self.window) - self.overhead)
+        soft = min(wanted, hard)
         return Limits(
             hard=hard,
             soft=soft,
-            target=int(TARGET_SHARE * working),
-            tail=working // 4,
-            chunk=max(MIN_CHUNK, min(20_000, working // 4)),
+            target=int(TARGET_SHARE * soft),
+            tail=soft // 4,
+            chunk=max(MIN_CHUNK, min(20_000, soft // 4)),
         )
 
 

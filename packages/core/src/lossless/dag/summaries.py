@@ -7,7 +7,7 @@ import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
@@ -15,7 +15,6 @@ from sqlalchemy import Connection, bindparam, select
 from lossless.dag.notes import open_note, sealed_note
 from lossless.errors import CorruptError, NotFoundError
 from lossless.store.keys import ThreadKey
-from lossless.store.namespaces import name_secret
 from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
 from lossless.store.tables import SummaryChildRow, SummaryMessageRow, SummaryRow
@@ -23,10 +22,10 @@ from lossless.store.vault import vault_of
 
 __all__ = [
     "Summary",
-    "beside_damage",
     "by_span",
     "directly_over",
     "home",
+    "is_damaged",
     "load_summaries",
     "messages_under",
     "parents_of",
@@ -194,17 +193,15 @@ def by_span(connection: Connection, key: ThreadKey, span: bytes) -> Summary | No
     return None
 
 
-def beside_damage(connection: Connection, key: ThreadKey, summary: Summary) -> Summary:
-    """Give a new summary another id if one that was damaged has taken its own, since what is stored is not edited."""
+def is_damaged(connection: Connection, key: ThreadKey, id: str) -> bool:
+    """Tell whether a summary was changed behind the store's back, or has lost sources; one that is not there was not."""
     try:
-        _check_sources(connection, key, load_summaries(connection, key, [summary.id])[summary.id])
+        _check_sources(connection, key, load_summaries(connection, key, [id])[id])
     except NotFoundError:
-        return summary
+        return False
     except CorruptError:
-        text = summary.text + "\n"
-        id = summary_id(summary.span_key, text, name_secret(connection, key.namespace), degraded=summary.degraded)
-        return replace(summary, id=id, text=text, tokens=summary.tokens + 1)
-    return summary
+        return True
+    return False
 
 
 def _check_sources(connection: Connection, key: ThreadKey, summary: Summary) -> None:

@@ -33,7 +33,7 @@ class BreakerRules:
     probe: float = 120.0
 
     def __post_init__(self) -> None:
-        if self.failures < 1 or self.wait <= 0 or self.longest_wait < self.wait or self.probe <= 0:
+        if not (self.failures >= 1 and 0 < self.wait <= self.longest_wait and self.probe > 0):
             raise ConfigError(
                 "these rules would never open the breaker, or never let it close",
                 hint="failures >= 1, 0 < wait <= longest_wait and probe > 0",

@@ -9,13 +9,16 @@ import inspect
 import os
 import threading
 from collections.abc import Awaitable
+from dataclasses import replace
 
 from lossless.policies.model import Answer, Summarizer, SummarizeRequest, Usage
 
-__all__ = ["SummarizerCaller", "SummarizerError", "call_here", "models_of", "route_of"]
+__all__ = ["SummarizerCaller", "SummarizerError", "call_here", "models_of", "route_of", "told_by"]
 
 _Outcome = tuple[object, BaseException | None]
 
+_MOST_TOKENS, _MOST_COST = 1_000_000_000, 1_000_000.0
+"""What no single answer takes, in tokens and in US dollars."""
 _GRACE = 1.0
 """Seconds that an event loop has for noticing that a call was cancelled; one that is blocked is not used again."""
 
@@ -107,32 +110,62 @@ def _set(future: asyncio.Future[_Outcome], outcome: _Outcome) -> None:
 
 def route_of(summarizer: Summarizer) -> str:
     """Give the name by which a summarizer is known to the breaker: its ``route``, else what it is called in its module."""
-    route = getattr(summarizer, "route", None)
+    route = told_by(summarizer, "route")
     if isinstance(route, str) and route:
-        return route
-    named = summarizer if hasattr(summarizer, "__qualname__") else type(summarizer)
-    return f"{named.__module__}.{named.__qualname__}"
+        return str.__str__(route)
+    named = summarizer if isinstance(told_by(summarizer, "__qualname__"), str) else type(summarizer)
+    return f"{told_by(named, '__module__')}.{told_by(named, '__qualname__')}"
 
 
 def models_of(summarizer: Summarizer) -> tuple[str, ...]:
     """Give the names of the models that a summarizer may call, as far as it tells."""
-    models = getattr(summarizer, "models", ())
-    return tuple(name for name in models if isinstance(name, str)) if isinstance(models, (tuple, list)) else ()
+    models = told_by(summarizer, "models")
+    return tuple(str.__str__(name) for name in models if isinstance(name, str)) if isinstance(models, (tuple, list)) else ()
+
+
+def told_by(thing: object, name: str) -> object:
+    """Give what a stranger's object says of itself; None where it says nothing, or fails to."""
+    try:
+        return getattr(thing, name, None)
+    except Exception:
+        return None
 
 
 def _checked(answer: object) -> Answer:
+    """Give an answer whose every field is what it says it is: text is plain text, and a usage that makes no sense is none."""
     if isinstance(answer, str):
-        return Answer(text=answer)
+        return Answer(text=str.__str__(answer))  # a subclass may answer anything when it is asked for its length
     if isinstance(answer, Answer) and isinstance(answer.text, str):
-        return answer
+        model = str.__str__(answer.model) if isinstance(answer.model, str) else ""
+        return Answer(text=str.__str__(answer.text), model=model, usage=_plausible(answer.usage))
+    if inspect.iscoroutine(answer):
+        answer.close()
     raise SummarizerError(f"it returned {type(answer).__name__}, not a string")
 
 
 def _told(error: BaseException) -> SummarizerError:
+    try:
+        said = str(error)
+    except Exception:
+        said = "it can't say what is wrong"
+    usage, late = _plausible(told_by(error, "usage")), False
     if isinstance(error, SummarizerError):
-        return error
-    usage = getattr(error, "usage", None)
-    return SummarizerError(f"{type(error).__name__}: {error}", usage=usage if isinstance(usage, Usage) else None)
+        late = error.late is True
+    else:
+        said = f"{type(error).__name__}: {said}"
+    return SummarizerError(said, usage=usage, late=late)
+
+
+def _plausible(usage: object) -> Usage | None:
+    """Give a usage that can be counted and paid for, or None: what makes no sense counts as not reported."""
+    if not isinstance(usage, Usage):
+        return None
+    counts = (usage.calls, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+    if not all(type(count) is int and 0 <= count <= _MOST_TOKENS for count in counts):
+        return None
+    if usage.cost is not None and not (isinstance(usage.cost, (int, float)) and 0 <= usage.cost <= _MOST_COST):
+        return None
+    return replace(usage, calls=max(1, usage.calls), cached_tokens=min(usage.cached_tokens, usage.input_tokens))
 
 
 class _LoopThread:
@@ -212,10 +245,16 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _outcome(awaitable: Awaitable[object]) -> _Outcome:
-    """Keep what a coroutine raises to itself: SystemExit would end the loop for all others."""
+    """Keep what a coroutine raises to itself: SystemExit would end the loop for all others.
+
+    A cancellation that nobody asked for is the coroutine's own failure.
+    """
     try:
         return await awaitable, None
-    except asyncio.CancelledError:
-        raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return None, error
     except BaseException as error:
         return None, error
