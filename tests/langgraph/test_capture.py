@@ -16,6 +16,7 @@ from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, _messages_delta_reducer, add_messages
+from langgraph.types import Overwrite
 from sqlalchemy import text
 
 from lossless import Engine
@@ -481,6 +482,37 @@ def test_private_messages_of_a_graph_within_a_graph_are_found_and_not_shown(save
     saver.delete_thread("t")
     assert engine.grep("walruses").items == []
     assert engine.verify().ok
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
+def test_what_is_taken_out_of_a_delta_channel_leaves_the_view(saver: LosslessSaver) -> None:
+    class State(TypedDict):
+        messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer, snapshot_frequency=100)]
+
+    graph = StateGraph(State)
+    graph.add_node("change", lambda _state: {})
+    graph.add_edge(START, "change")
+    app = graph.compile(checkpointer=saver)
+
+    def write(change: Any) -> list[str | None]:
+        app.update_state(CONFIG, {"messages": change}, as_node="change")
+        return [message.id for message in same(app, saver)]
+
+    assert write([HumanMessage("one " * 50, id=id) for id in "abcd"]) == ["a", "b", "c", "d"]
+    assert write(RemoveMessage(id="b")) == ["a", "c", "d"]
+    past = app.get_state(CONFIG).config
+    assert write([HumanMessage("five", id="e"), RemoveMessage(id="e"), RemoveMessage(id="unknown")]) == ["a", "c", "d"]
+    kept = app.get_state(CONFIG).values["messages"][1:]
+    told = [HumanMessage("lost", id="l"), RemoveMessage(id=REMOVE_ALL_MESSAGES), SystemMessage("short", id="s"), *kept]
+    assert write(told) == ["s", "c", "d"]
+    assert write(Overwrite([HumanMessage("afresh", id="f"), kept[0]])) == ["f", "c"]
+    saver.engine.thread("t").append({"role": "user", "content": "by hand", "id": "hand"})
+    app.update_state(CONFIG, {"messages": [AIMessage("six", id="g")]}, as_node="change")
+    app.update_state(CONFIG, {"messages": Overwrite([AIMessage("seven", id="i")])}, as_node="change")
+    assert [message.id for message in saver.engine.thread("t").messages()] == ["hand", "i"]
+    app.update_state(past, {"messages": [RemoveMessage(id="a"), AIMessage("another way", id="h")]}, as_node="change")
+    assert [message.id for message in same(app, saver)] == ["c", "d", "h"]
+    assert {"a", "b", "s", "f", "g"} <= {message.id for message in saver.engine.thread("t").messages(deleted=True)}
 
 
 @pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
-from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.checkpoint.serde.types import INTERRUPT, _DeltaSnapshot
 
 from lossless.capture import Track
 from lossless.checkpoints import (
@@ -147,11 +147,11 @@ class Coding:
                 kept = writer.kept if captured else None
             else:
                 if captured:
-                    tracks.append(Track(name=self._whole(name), content=b"", kept=(), adds=True))
+                    tracks.append(Track(name=self._whole(name), content=b"", kept=(), delta=True, adds=True))
                 continue
             found += [self._whole(name), self._whole(version), item]
             if captured:
-                tracks.append(Track(name=found[-3], content=item, kept=kept))
+                tracks.append(Track(name=found[-3], content=item, kept=kept, delta=isinstance(values.get(name), _DeltaSnapshot)))
         # A state without such a channel, such as one that is forked before it was written to, holds no messages.
         absent = [name for name in self.capture if name not in checkpoint["channel_versions"]]
         tracks += [Track(name=self._whole(name), content=b"", kept=()) for name in absent]

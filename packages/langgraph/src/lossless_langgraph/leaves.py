@@ -18,15 +18,17 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
-from langgraph.types import Send
+from langgraph.types import Overwrite, Send
 
-from lossless.checkpoints import Leaves, Twig
+from lossless.capture import Removal
+from lossless.checkpoints import Leaves, Twig, pieces
+from lossless.checkpoints.items import COMPOSITE, LEAF
 from lossless.errors import CorruptError, MessageError
 from lossless.messages.payload import decode, encode
 from lossless_langchain.codec import decode_erased, decode_message, encode_message
 from lossless_langgraph.copying import is_stock_message, maker_of, stock_name
 
-__all__ = ["SerializedLeaves", "StockLeaves", "leaves_for"]
+__all__ = ["SerializedLeaves", "StockLeaves", "leaves_for", "removal_in"]
 
 _SERIALIZED, _MESSAGE = b"s", b"m"
 _EXACT = (
@@ -39,6 +41,8 @@ _EXACT = (
 )
 """What is packed only as what it is: of all else there is no fingerprint."""
 
+_EVERYTHING = "__remove_all__"
+"""``langgraph.graph.message.REMOVE_ALL_MESSAGES``: importing that takes seconds."""
 _SEED = secrets.randbits(64)
 """Of this process's fingerprints: nobody outside can make two contents that have the same one."""
 
@@ -100,12 +104,14 @@ class SerializedLeaves(Leaves):
         return maker_of(value)
 
     def split(self, value: Any) -> tuple[str, Sequence[Any]] | None:
-        """Take what is sent to a node, and a snapshot of a delta channel, apart: both hold whole states."""
+        """Take apart what holds whole states: what is sent to a node or overwrites a channel, a snapshot of a delta channel."""
         kind = type(value)
         if kind is Send:
             return "send", (value.node, value.arg, value.timeout)
         if kind is _DeltaSnapshot:
             return "delta", tuple(value)
+        if kind is Overwrite:
+            return "overwrite", (value.value,)
         return None
 
     def join(self, name: str, pieces: Sequence[Any]) -> Any:
@@ -115,6 +121,8 @@ class SerializedLeaves(Leaves):
             return Send(node, arg, timeout=timeout)
         if name == "delta":
             return _DeltaSnapshot(*pieces)
+        if name == "overwrite":
+            return Overwrite(*pieces)
         return super().join(name, pieces)
 
     def message(self, value: Any) -> tuple[dict[str, Any], bool] | None:  # noqa: ARG002
@@ -175,6 +183,18 @@ class StockLeaves(SerializedLeaves):
         except TypeError:
             return None
         return xxhash.xxh3_128_digest(packed, seed=_SEED)
+
+
+def removal_in(item: bytes) -> Removal | None:
+    """Tell what something that was written to a captured channel, and is no message, takes out of the state."""
+    if item[:1] == COMPOSITE:
+        return Removal(None) if next(pieces(item[1:])) == b"overwrite" else None
+    if item[:2] != LEAF + _MESSAGE:
+        return None
+    value = _native(item[1:])
+    if not isinstance(value, RemoveMessage):
+        return None
+    return Removal(None if value.id == _EVERYTHING else value.id)
 
 
 def _framed(kind: str, data: bytes) -> bytes:

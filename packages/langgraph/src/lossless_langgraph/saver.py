@@ -32,7 +32,7 @@ from lossless_langgraph.coding import Coding, Memory
 from lossless_langgraph.connecting import Connection, database_url
 from lossless_langgraph.deltas import delta_history
 from lossless_langgraph.filters import matches
-from lossless_langgraph.leaves import StockLeaves, leaves_for
+from lossless_langgraph.leaves import StockLeaves, leaves_for, removal_in
 from lossless_langgraph.naming import checked_channels, checked_thread, run_mark, where_of
 from lossless_langgraph.removing import newest_of_each, thinned
 from lossless_langgraph.retention import Retained, checked_rule, summed
@@ -79,7 +79,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
                 hint="give capture=(), or an Engine(cipher=…)",
             )
         self._store = CheckpointStore(self.engine.database, self.engine.secrets, self.engine.namespace)
-        self._capture = Capture(self.engine, FORMAT)
+        self._capture = Capture(self.engine, FORMAT, removal_in)
         self._memory = Memory()
 
     @classmethod

@@ -4,6 +4,6 @@ An adapter says which messages a state holds; what the thread has to learn, hide
 """
 
 from lossless.capture.capturing import Capture, Captured
-from lossless.capture.model import ErasedInStateError, Track
+from lossless.capture.model import ErasedInStateError, Removal, Track
 
-__all__ = ["Capture", "Captured", "ErasedInStateError", "Track"]
+__all__ = ["Capture", "Captured", "ErasedInStateError", "Removal", "Track"]

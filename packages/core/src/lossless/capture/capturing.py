@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from lossless.capture.following import followed
-from lossless.capture.model import ErasedInStateError, Host, Plan, Standing, Track
+from lossless.capture.model import ErasedInStateError, Host, Plan, Removal, Standing, Told, Track
 from lossless.capture.naming import part_name
-from lossless.capture.past import Before, newest_but, stored_at, written_after
+from lossless.capture.past import Before, held_at, newest_but, stored_at, written_after
 from lossless.capture.rows import rows_from, without_erased
 from lossless.capture.views import hidden_and_shown, restored
 from lossless.checkpoints import CheckpointDraft, Pair, Place
-from lossless.checkpoints.items import ERASED, kept_in, message_key
+from lossless.checkpoints.items import ERASED, MESSAGES, kept_in, message_key
 from lossless.checkpoints.lines import Line
 from lossless.checkpoints.parts import load_part
 from lossless.checkpoints.sharing import load_messages
@@ -44,11 +44,18 @@ _WHY = "state"
 
 
 class Capture:
-    """Captures the states of an engine's threads, whose messages are written in one format."""
+    """Captures the states of an engine's threads, whose messages are written in one format.
 
-    def __init__(self, host: Host, format: str) -> None:
+    Args:
+        host: the engine.
+        format: the format.
+        removal: tells, of what was written to a channel and is no message, what it takes out of the state.
+    """
+
+    def __init__(self, host: Host, format: str, removal: Callable[[bytes], Removal | None] = lambda _item: None) -> None:
         self.host = host
         self.format = format
+        self.removal = removal
         self.standing: Recent[tuple[str, str], Standing] = Recent(_THREADS_KEPT)
 
     def of(
@@ -133,6 +140,7 @@ class Captured:
     _drafts: Sequence[Draft] = ()
     _drafted: dict[bytes, Draft] = field(default_factory=dict)
     _head: Head | None = None
+    _told: Sequence[Told] = ()
     _standing: Standing | None = None
 
     def prepare(self) -> None:
@@ -161,7 +169,8 @@ class Captured:
         own = stored_at(connection, namespace, line, self.place, self.place.checkpoint_id)
         if own is not None and own.pair is not None and own.channels == draft.channels:
             return own.pair
-        kept: Sequence[Sequence[bytes]] = [self._kept(connection, line, track) for track in self.tracks]
+        self._told = [self._tell(connection, line, track) for track in self.tracks]
+        kept: Sequence[Sequence[bytes]] = [told.kept for told in self._told]
         part_of = self.place.thread_id if self.place.checkpoint_ns else None
         if part_of is not None and any(kept):
             kept = self._private(connection, line, kept)
@@ -187,9 +196,22 @@ class Captured:
         if self._done is not None and not self.place.checkpoint_ns:  # nobody is shown a part
             self.capture.host.thread(self.key.thread_id).appended(self._drafts, self._done)
 
+    def _tell(self, connection: Connection, line: Line, track: Track) -> Told:
+        if not track.adds:
+            return Told(kept=self._kept(connection, line, track))
+        kept, whole, gone = list[bytes](), False, set[str]()
+        for item in written_after(connection, self.capture.host.namespace, line, self.place, self.parent, track.name):
+            removal = self.capture.removal(item)
+            if removal is None:
+                kept += [item] if item[:1] in MESSAGES else []
+            elif removal.id is None:
+                kept, whole = [], True
+            else:
+                gone.add(removal.id)
+                kept = [one for one in kept if self._id_of(connection, one) != removal.id]
+        return Told(kept=kept, whole=whole, gone=frozenset(gone))
+
     def _kept(self, connection: Connection, line: Line, track: Track) -> Sequence[bytes]:
-        if track.adds:
-            return written_after(connection, self.capture.host.namespace, line, self.place, self.parent, track.name)
         if track.kept is not None:
             return track.kept
         standing = self.capture.standing.get((self.place.thread_id, self.place.checkpoint_ns))
@@ -229,8 +251,12 @@ class Captured:
         before = [base.kept(connection, namespace, each.name) for each in self.tracks if base is not None and not each.adds]
         pair = base.pair if base is not None and any(track.adds for track in self.tracks) else None
         upto = pair.upto if pair is not None and self._leads_back(head, pair) else 0
-        held = [upto if track.adds else 0 for track in self.tracks]
-        done = followed(rows, _all_keys(before), _all_keys(kept), self._id_in(connection, kept), held)
+        held = [0 if told.whole else upto for told in self._told]
+        lost, gone = set[bytes](), {id for told in self._told for id in told.gone}
+        for track, told in zip(self.tracks, self._told, strict=True):
+            lost |= held_at(connection, namespace, line, base, track.name) if track.delta and told.whole else set()
+        left = [row.seq for row in rows if row.shown and (row.key in lost or row.id in gone)]
+        done = followed(rows, _all_keys(before), _all_keys(kept), self._id_in(connection, kept), held, left)
         return Plan(view=view, done=done, skipped=[0] * len(kept), shown=sum(row.shown for row in rows), upto=upto)
 
     def _grown(
@@ -238,7 +264,9 @@ class Captured:
     ) -> Plan | None:
         """Give what is to be done where the state has only grown since this process captured it; None where that is not so."""
         standing = self.capture.standing.get((self.place.thread_id, self.place.checkpoint_ns))
-        if standing is None or standing.checkpoint_id != newest.place.checkpoint_id or standing.upto < head.since - 1:
+        if standing is None or not standing.whole or standing.upto < head.since - 1:
+            return None
+        if standing.checkpoint_id != newest.place.checkpoint_id:
             return None
         hidden = view.hidden()
         if tuple(each for each in hidden if each.start < standing.next_seq) != standing.hidden:
@@ -285,6 +313,7 @@ class Captured:
         upto = max([plan.upto, *done.stands, *stored])
         self._standing = Standing(
             checkpoint_id=self.place.checkpoint_id,
+            whole=not any(track.adds for track in self.tracks),
             kept={track.name: items for track, items in zip(self.tracks, kept, strict=True)},
             hidden=tuple(each for each in view.hidden() if each.start <= upto),
             next_seq=upto + 1,  # what came another way meanwhile may be the state's next
@@ -328,13 +357,15 @@ class Captured:
 
     def _id_in(self, connection: Connection, kept: Sequence[Sequence[bytes]]) -> Callable[[int, int], str | None]:
         def id_of(track: int, index: int) -> str | None:
-            item = kept[track][index]
-            if item[:1] == ERASED:
-                return None
-            self._load(connection, [item])
-            return self._drafted[message_key(item)].id
+            return self._id_of(connection, kept[track][index])
 
         return id_of
+
+    def _id_of(self, connection: Connection, item: bytes) -> str | None:
+        if item[:1] == ERASED:
+            return None
+        self._load(connection, [item])
+        return self._drafted[message_key(item)].id
 
     def _load(self, connection: Connection, items: Sequence[bytes]) -> None:
         """Make messages ready that were not; their payloads are stored by now."""

@@ -53,6 +53,7 @@ def followed(
     now: Sequence[Sequence[bytes]],
     id_of: Callable[[int, int], str | None],
     held: Sequence[int] = (),
+    left: Collection[int] = (),
 ) -> Followed:
     """Say how a thread comes to show a state.
 
@@ -62,8 +63,9 @@ def followed(
         now: what it holds now.
         id_of: gives the id of a message of the state, by list and index.
         held: for a list that only says what comes to the state, the seq up to which the thread has the state already; else 0.
+        left: seqs of rows that the state says to hold no longer.
     """
-    mine: set[int] = set()
+    mine = set(left)
     for keys in before:
         mine.update(seq for seq in standing(rows, keys) if seq is not None)
     stored: list[tuple[int, int]] = []

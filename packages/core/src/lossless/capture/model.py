@@ -15,7 +15,7 @@ from lossless.store.drafting import Drafter
 from lossless.store.keys import ThreadKey
 from lossless.store.read import MessageReader
 
-__all__ = ["Appended", "ErasedInStateError", "Host", "Plan", "Standing", "Track"]
+__all__ = ["Appended", "ErasedInStateError", "Host", "Plan", "Removal", "Standing", "Told", "Track"]
 
 
 class ErasedInStateError(Exception):
@@ -65,20 +65,48 @@ class Track:
         name: the item of its name.
         content: the item of its value.
         kept: the items of its messages, in order; None: they have to be looked up.
-        adds: whether it has no value there: what was written to it since the checkpoint before comes to what it held.
+        delta: whether checkpoints need not have its value: it is what was written to it since the last one that has.
+        adds: whether this one has not: what was written to it since the checkpoint before comes to what it held.
     """
 
     name: bytes
     content: bytes
     kept: Sequence[bytes] | None
+    delta: bool = False
     adds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What was written to a channel takes a message out of the state; ``id`` None: everything that it held."""
+
+    id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a state says of a captured channel.
+
+    Attributes:
+        kept: the items of its messages, in order.
+        whole: whether they are all of them; else they come to what it held.
+        gone: ids of those that it held, and holds no longer.
+    """
+
+    kept: Sequence[bytes]
+    whole: bool = True
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How a thread stood after a checkpoint: what the channels held, what was hidden, and how far the state went."""
+    """How a thread stood after a checkpoint: what the channels held, what was hidden, and how far the state went.
+
+    ``whole``: whether the checkpoint had all that the channels held, not just what came to it.
+    """
 
     checkpoint_id: str
+    whole: bool
     kept: Mapping[bytes, Sequence[bytes]]
     hidden: tuple[range, ...]
     next_seq: int

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 
 from lossless.checkpoints import Pair, Place
-from lossless.checkpoints.items import kept_in, pieces
+from lossless.checkpoints.items import MESSAGES, kept_in, message_key, pieces, told_in
 from lossless.checkpoints.lines import Line
 from lossless.checkpoints.parts import load_part
 from lossless.checkpoints.reading import writes_at
@@ -16,7 +16,7 @@ from lossless.checkpoints.rows import opened, write_body
 from lossless.store.prepared import Prepared
 from lossless.store.tables import CheckpointRow
 
-__all__ = ["Before", "newest_but", "stored_at", "written_after"]
+__all__ = ["Before", "held_at", "newest_but", "stored_at", "written_after"]
 
 _CHECKPOINT = CheckpointRow.__table__  # type: ignore[attr-defined]
 
@@ -26,6 +26,7 @@ class Before:
     """A checkpoint that is stored. ``channels``: joined items, three for each channel: its name, its version, its content."""
 
     place: Place
+    parent: str | None
     pool: int
     channels: bytes
     pair: Pair | None
@@ -59,7 +60,7 @@ def stored_at(connection: Connection, namespace: str, line: Line, place: Place, 
 def written_after(
     connection: Connection, namespace: str, line: Line, place: Place, checkpoint_id: str | None, name: bytes
 ) -> list[bytes]:
-    """Give the items of the messages that were written to a channel after a checkpoint of a graph, in order."""
+    """Give what was written to a channel after a checkpoint of a graph, in order, as :func:`told_in` tells it."""
     if checkpoint_id is None:
         return []
     at = Place(thread_id=place.thread_id, checkpoint_ns=place.checkpoint_ns, checkpoint_id=checkpoint_id)
@@ -67,7 +68,20 @@ def written_after(
     for row in writes_at(connection, namespace, line, at):
         channel, value = pieces(write_body(connection, namespace, line.pool, at, row))
         if channel == name:
-            found += kept_in(value, lambda digest: load_part(connection, namespace, line.pool, digest))
+            found += told_in(value, lambda digest: load_part(connection, namespace, line.pool, digest))
+    return found
+
+
+def held_at(connection: Connection, namespace: str, line: Line, before: Before | None, name: bytes) -> set[bytes]:
+    """Give what tells the messages that a delta channel held at a checkpoint, and those it lost since it had a value there."""
+    found: set[bytes] = set()
+    while before is not None:
+        found.update(map(message_key, before.kept(connection, namespace, name)))
+        if before.parent is None or before.content(name) is not None:
+            break
+        told = written_after(connection, namespace, line, before.place, before.parent, name)
+        found.update(message_key(item) for item in told if item[:1] in MESSAGES)
+        before = stored_at(connection, namespace, line, before.place, before.parent)
     return found
 
 
@@ -90,13 +104,14 @@ def _before(connection: Connection, namespace: str, line: Line, place: Place, ro
     found = Place(thread_id=place.thread_id, checkpoint_ns=place.checkpoint_ns, checkpoint_id=row.checkpoint_id)
     return Before(
         place=found,
+        parent=row.parent,
         pool=line.pool,
         channels=opened(connection, namespace, line.pool, found, "channels", row.channels),
         pair=None if row.view is None else Pair(view=bytes(row.view), upto=row.upto, owner=row.owner),
     )
 
 
-_COLUMNS = ("checkpoint_id", "channels", "view", "upto", "owner")
+_COLUMNS = ("checkpoint_id", "parent", "channels", "view", "upto", "owner")
 _OF_GRAPH = select(*(_CHECKPOINT.c[name] for name in _COLUMNS)).where(
     _CHECKPOINT.c.namespace == bindparam("namespace"),
     _CHECKPOINT.c.strand == bindparam("strand"),

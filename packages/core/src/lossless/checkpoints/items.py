@@ -34,6 +34,7 @@ __all__ = [
     "refers_to",
     "shared_item",
     "shares",
+    "told_in",
 ]
 
 ADDRESS, LEAF, LIST, TUPLE, DICT, PAIRS, COMPOSITE, CHUNK = b"@", b"=", b"l", b"t", b"d", b"p", b"o", b"c"
@@ -77,6 +78,23 @@ def kept_in(item: bytes, part: Callable[[bytes], bytes | None]) -> list[bytes]:
         inner = list(pieces(item[2 if kind in (LIST, TUPLE) else 1 :]))
         return [one for each in inner[1 if kind == COMPOSITE else 0 :] for one in kept_in(each, part)]
     return []
+
+
+def told_in(item: bytes, part: Callable[[bytes], bytes | None]) -> Iterator[bytes]:
+    """Give what a captured value says, in order: its messages, its composites, each before what is in it, and its leaves.
+
+    Args:
+        item: the value's.
+        part: gives the content of a part, or None.
+    """
+    content = (part(item[1:]) or b"") if item[:1] == ADDRESS else item
+    kind = content[:1]
+    if kind in (COMPOSITE, LEAF) or kind in MESSAGES:
+        yield content
+    if kind in (LIST, TUPLE, CHUNK, COMPOSITE):
+        inner = list(pieces(content[2 if kind in (LIST, TUPLE) else 1 :]))
+        for each in inner[1 if kind == COMPOSITE else 0 :]:
+            yield from told_in(each, part)
 
 
 def shared_item(digest: bytes) -> bytes:
