@@ -6,12 +6,14 @@ import asyncio
 import json
 import operator
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Overwrite, interrupt
@@ -52,6 +54,13 @@ def graph(reducer: Any, saver: Any) -> Any:
     return made.compile(checkpointer=saver)
 
 
+SAVERS: dict[str, Any] = {
+    "InMemorySaver": lambda _engine: InMemorySaver(),
+    "SqliteSaver": lambda _engine: SqliteSaver.from_conn_string(":memory:"),
+    "LosslessSaver": lambda engine: nullcontext(LosslessSaver(engine)),
+}
+
+
 def say(app: Any, text: str, id: str, config: Any = CONFIG) -> Any:
     return app.invoke({"messages": [HumanMessage(text, id=id)]}, config)
 
@@ -80,9 +89,13 @@ def lived_through(app: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
-@pytest.mark.parametrize("make", [lambda _engine: InMemorySaver(), LosslessSaver], ids=["InMemorySaver", "LosslessSaver"])
-def test_states_are_those_of_add_messages_under_any_saver(engine: Engine, make: Any) -> None:
-    saver = make(engine)
+@pytest.mark.parametrize("name", SAVERS)
+def test_states_are_those_of_add_messages_under_any_saver(engine: Engine, name: str) -> None:
+    with SAVERS[name](engine) as saver:
+        lives_as_with_add_messages(engine, saver)
+
+
+def lives_as_with_add_messages(engine: Engine, saver: Any) -> None:
     app = graph(LosslessMessagesChannel(engine, thread="mine"), saver)
     assert lived_through(app) == lived_through(graph(add_messages, InMemorySaver()))
     thread = engine.thread("mine")
@@ -154,6 +167,7 @@ def test_graphs_within_a_graph_have_threads_of_their_own_below_the_one_that_is_n
     }
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_what_is_changed_in_place_is_stored_as_it_is_then(engine: Engine) -> None:
     def change(state: Any) -> Any:
         state["messages"][0].content = "after"
