@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import lossless
+
 PLUGIN = '''"""Summaries in capitals."""
 
 import re
@@ -88,3 +90,17 @@ def test_an_installed_plugin_that_does_not_fit_is_named(tmp_path: Path, source: 
     assert "load_plugins=False" in str(found["hint"])
     assert found["message"]
     assert use(tmp_path, load=False)["changed"] is True
+
+
+def test_what_is_installed_while_the_process_runs_is_found_by_the_next_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with lossless.Engine("sqlite://") as before:
+        assert "capitals" not in before.plugins.names()
+    install(tmp_path, PLUGIN)
+    try:
+        with lossless.Engine("sqlite://") as after:
+            assert "capitals" in after.plugins.names()
+    finally:
+        sys.modules.pop("capitals", None)

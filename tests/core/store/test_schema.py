@@ -47,6 +47,30 @@ def test_opening_again_changes_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_whichever_new_database_of_a_process_it_is_its_tables_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lossless.store.schema._made", [])  # as if this process had made none yet
+    found = []
+    for name in ("first", "second", "third"):
+        path = tmp_path / f"{name}.db"
+        Engine(f"sqlite:///{path}", load_plugins=False).close()
+        with sqlite3.connect(path) as connection:
+            found.append(
+                [
+                    connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2").fetchall()
+                    for columns, table in (
+                        ("type, name, tbl_name, sql", "sqlite_schema"),
+                        ("tbl, idx, stat", "sqlite_stat1"),
+                        ("version_num, 1", VERSION_TABLE),
+                    )
+                ]
+            )
+        connection.close()
+    assert found[0] == found[1] == found[2]
+    assert found[0][2] == [(HEAD_REVISION, 1)]
+
+
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "newer.db"
     Engine(f"sqlite:///{path}", load_plugins=False).close()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -187,7 +191,9 @@ class Plugins:
 
     def _load_installed(self) -> None:
         try:
-            self._manager.load_setuptools_entrypoints(ENTRY_POINT_GROUP)
+            for found in _installed():
+                if not self._manager.has_plugin(found.name):
+                    self._manager.register(found.load(), name=found.name)
             self._manager.check_pending()
         except Exception as error:
             raise PluginError(
@@ -206,6 +212,23 @@ class Plugins:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
+
+
+def _installed() -> tuple[EntryPoint, ...]:
+    """Find the plugins of installed packages, anew only when something was installed: it takes longer than opening a database."""
+    return _found(tuple((folder, _changed_at(folder)) for folder in sys.path))
+
+
+@lru_cache(maxsize=4)
+def _found(_places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=ENTRY_POINT_GROUP))
+
+
+def _changed_at(folder: str) -> int:
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
 
 
 class _Manager(pluggy.PluginManager):
