@@ -114,3 +114,25 @@ def test_no_reasoning_is_shown_where_the_budget_leaves_something_out() -> None:
         context = shown(thread, overhead=44_000)
         assert any(item.kind == "omission" for item in context.items)
         assert thinking_in(context) == []
+
+
+def test_a_late_result_is_not_taken_for_that_of_another_call_with_the_same_id_that_is_shown() -> None:
+    with Engine("sqlite://", window=6_000, background=False, load_plugins=False) as engine:
+        thread = engine.thread("t")
+        thread.append({"role": "user", "content": "Look twice."})
+        thread.append([call("c1"), result("c1", "the first answer")], format="anthropic")
+        talk(thread, 20)
+        (again,) = thread.append(call("c1", name="render"), format="anthropic")
+        talk(thread, 20)
+        assert thread.compact(force=True).changed
+        assert thread.restore(thread.messages()[1].id)
+        ids = [item.id for item in thread.context().items]
+        assert thread.messages()[1].id in ids
+        assert again.id not in ids
+        (late,) = thread.append(result("c1", "the second answer"), format="anthropic")
+        context = shown(thread)
+        text = rendered_text(context)
+        assert "the first answer" in text
+        assert '<late_result tool="render" call="c1"' in text
+        assert "the second answer" in text
+        assert [repair.kind for repair in context.repairs if repair.origin == late.id] == ["late_result"]

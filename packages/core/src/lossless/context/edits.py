@@ -7,7 +7,7 @@ the next context may leave out something else, and no reasoning is shown at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from lossless.context.pieces import Piece, Scene
@@ -84,26 +84,36 @@ def _reasons(turn: Turn) -> bool:
 
 
 def _with_late_results(scene: Scene, pieces: Sequence[Piece], repairs: list[Repair]) -> list[Piece]:
-    """Show a result as text where its call is under a summary or left out; a call that was deleted took its results along."""
-    asked: set[str] = set()
+    """Show a result as text where its call is under a summary or left out; a call that was deleted took its results along.
+
+    Call ids may be used again, so where a result does not answer a call that stands between it and the last thing that is not
+    shown, the store is asked whose it is.
+    """
+    callers: set[int] = set()
+    waiting: set[str] = set()
     shown: list[Piece] = []
     for piece in pieces:
+        if piece.item.kind in ("summary", "omission"):
+            waiting.clear()
         shape = piece.turn.shape or shape_of(piece.turn.parts)
-        if any(call_id not in asked for call_id in shape.results):
-            piece = _told(scene, piece, asked, repairs)
-        asked.update(shape.calls)
+        if not waiting.issuperset(shape.results):
+            piece = _told(scene, piece, callers, repairs)
+        waiting.difference_update(shape.results)
+        if shape.calls:
+            waiting.update(shape.calls)
+            callers.add(piece.item.first_seq)
         shown.append(piece)
     return shown
 
 
-def _told(scene: Scene, piece: Piece, asked: set[str], repairs: list[Repair]) -> Piece:
+def _told(scene: Scene, piece: Piece, callers: Collection[int], repairs: list[Repair]) -> Piece:
     caller = _caller(scene, piece.item.first_seq)
-    if caller is None:
+    if caller is None or caller.seq in callers:
         return piece
     names = {part.id: part.name for part in caller.parts if isinstance(part, Call)}
     parts: list[Part] = []
     for part in piece.turn.parts:
-        if not isinstance(part, Result) or part.call_id in asked or part.call_id not in names:
+        if not isinstance(part, Result) or part.call_id not in names:
             parts.append(part)
             continue
         repairs.append(Repair("late_result", piece.turn.origin, f"shown as text: the call {part.call_id!r:.80} is not shown"))
