@@ -67,10 +67,22 @@ def test_what_a_provider_reports_is_kept_and_moves_the_thresholds(tmp_path: Path
         assert thread.context().budget < context.budget
         with pytest.raises(ConfigError):
             thread.report_usage(-1, context)
+        with pytest.raises(ConfigError):
+            thread.report_usage(float("nan"), context)  # type: ignore[arg-type]
     with Engine(url, window=100_000, load_plugins=False) as engine:
         assert engine.margin == margin
     with Engine(url, model="gpt-4o", load_plugins=False) as engine:
         assert engine.margin == 0.01, "another model"
+
+
+def test_one_absurd_report_does_not_outweigh_the_others_and_one_of_nothing_is_none() -> None:
+    with Engine("sqlite://", model="claude-opus-4-5", background=False, load_plugins=False) as engine:
+        assert engine.calibration.report(10_000, 0) == 0.15
+        for _ in range(9):
+            engine.calibration.report(10_000, 11_000)
+        before = engine.margin
+        assert engine.calibration.report(10_000, 10**30) < before + 0.08
+        assert engine.calibration.report(10_000, 1) < before + 0.05
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

@@ -89,9 +89,9 @@ class Compacting(Reading):
             The share of a budget that is kept free now.
 
         Raises:
-            ConfigError: the number is negative.
+            ConfigError: the number is negative, or none.
         """
-        if prompt_tokens < 0:
+        if not 0 <= prompt_tokens < float("inf"):
             raise ConfigError(f"a prompt can't have {prompt_tokens} tokens", hint="give what the provider reported")
         return self._engine.calibration.report(context.tokens + context.overhead, prompt_tokens)
 

@@ -54,7 +54,14 @@ class Calibration:
         return self._margin
 
     def report(self, counted: int, prompt_tokens: int) -> float:
-        """Note what a provider reported for a context that was counted; give the margin from now on."""
+        """Note what a provider reported for a context that was counted; give the margin from now on.
+
+        A report of nothing is none, and each counts as at most so far from what was counted as the factor may be: one that is
+        wrong must not outweigh all others.
+        """
+        if counted <= 0 or prompt_tokens <= 0:
+            return self.margin
+        prompt_tokens = int(min(max(prompt_tokens, _LEAST * counted), _MOST * counted))
         sums = self._database.write(
             lambda connection: add_report(connection, self._namespace, self._model, counted, prompt_tokens)
         )
