@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -220,6 +222,28 @@ def test_two_engines_do_not_compact_a_thread_at_once(url: str) -> None:
         talk(other.thread("t"), 8)
         assert other.thread("t").wait(60)
         assert script.calls
+        assert other.verify().ok
+
+
+def test_the_turn_of_an_engine_that_was_closed_in_the_middle_is_taken_over_at_once(tmp_path: Path) -> None:
+    running, go = threading.Event(), threading.Event()
+
+    def slow(request: SummarizeRequest) -> str:
+        running.set()
+        assert go.wait(30)
+        return honest(request)
+
+    url = f"sqlite:///{tmp_path / 'l.db'}"
+    one = Engine(url, window=8_000, summarizer=slow, load_plugins=False)
+    until_soft(one, one.thread("t"))
+    one.thread("t").append({"role": "assistant", "content": LONG})
+    assert running.wait(30)
+    one.close(wait=False)
+    with Engine(url, window=8_000, background=False, load_plugins=False) as other:
+        begun = time.monotonic()
+        assert other.thread("t").compact(force=True).changed
+        assert time.monotonic() - begun < 10
+        go.set()
         assert other.verify().ok
 
 

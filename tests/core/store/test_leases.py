@@ -13,7 +13,7 @@ from lossless.store import times
 from lossless.store.connection import open_database
 from lossless.store.database import Database
 from lossless.store.keys import ThreadKey
-from lossless.store.leases import holder_name, release_lease, take_lease
+from lossless.store.leases import forget_holder, holder_name, release_lease, take_lease
 from lossless_postgres import Server
 
 KEY = ThreadKey("default", "t")
@@ -79,6 +79,18 @@ def test_the_lease_of_a_process_of_this_machine_that_is_gone_is_taken_over_at_on
     assert take(database, f"{platform.node()}/{ended.pid}/x", now=now)
     assert take(database, holder_name(), now=now)
     assert not take(database, OTHER_MACHINE, now=now)
+    database.close()
+
+
+def test_the_lease_of_a_holder_that_is_no_more_is_taken_over_at_once_although_a_process_has_its_id() -> None:
+    database = open_database("sqlite://")
+    one, other, now = holder_name(), holder_name(), times.now()
+    before_a_restart = f"{platform.node()}/{os.getpid()}/of a process that had the same id"
+    assert take(database, before_a_restart, now=now)
+    assert take(database, one, now=now)
+    assert not take(database, other, now=now)
+    forget_holder(one)
+    assert take(database, other, now=now)
     database.close()
 
 

@@ -331,6 +331,7 @@ def test_a_wait_fits_into_what_is_left_and_is_never_shorter_than_asked(
         ({"Retry-After": "nan"}, None),
         ({"Retry-After": "inf"}, None),
         ({"Retry-After": "tomorrow"}, None),
+        ({"Retry-After": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),
         ({}, None),
     ],
 )

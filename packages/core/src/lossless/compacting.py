@@ -15,7 +15,7 @@ from lossless.context.budget import Budget, Limits
 from lossless.context.model import ActiveContext
 from lossless.dag.heads import moves, no_thread, read_head
 from lossless.dag.ingest import Ingested
-from lossless.errors import ConfigError
+from lossless.errors import ClosedError, ConfigError
 from lossless.reading import Reading
 from lossless.store.append import Draft
 from lossless.twins import async_twin
@@ -112,6 +112,8 @@ class Compacting(Reading):
         if compact and budget is not None:
             try:
                 self._control(done, budget)
+            except ClosedError:
+                _log.debug("compaction dropped thread=%s", self._id)
             except Exception as error:
                 _log.exception("compaction failed thread=%s", self._id)
                 engine.plugins.event("compaction.failed", thread_id=self._id, error=str(error))

@@ -167,6 +167,7 @@ class Engine(Removals, Upkeep):
         self._caller.close()
         self._pay_purge()
         self.database.close()
+        self.compactor.close()
 
     @property
     def closed(self) -> bool:

@@ -121,6 +121,10 @@ class Compactor:
                 self._drop(key, prepared, "policy or model changed")
             return self._begin(key, limits, fresh_tail, effort, head, view, epoch, turn.renew)
 
+    def close(self) -> None:
+        """Give up what still runs: another engine may take its turn."""
+        self._turns.close()
+
     def plan(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionPlan:
         """Tell what ``compact`` would do, without a model call and without writing anything."""
         head, view, _epoch = self._where(key)

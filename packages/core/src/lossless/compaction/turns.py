@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from lossless.errors import StoreError
+from lossless.errors import ClosedError, StoreError
 from lossless.store import times
 from lossless.store.connection import Database
 from lossless.store.keys import ThreadKey
-from lossless.store.leases import holder_name, release_lease, take_lease
+from lossless.store.leases import forget_holder, holder_name, release_lease, take_lease
 
 __all__ = ["Turn", "Turns"]
 
@@ -67,6 +67,10 @@ class Turns:
         self._places: dict[ThreadKey, _Place] = {}
         self._holder = holder_name()
 
+    def close(self) -> None:
+        """Leave what is still taken to others: nothing that goes on here can be promoted any more."""
+        forget_holder(self._holder)
+
     @contextmanager
     def taken(self, key: ThreadKey, patience: float) -> Iterator[Turn | None]:
         """Take a thread's turn: wait for other threads as long as it takes, for other processes ``patience`` seconds.
@@ -87,7 +91,9 @@ class Turns:
                 finally:
                     place.depth -= 1
                     if turn is not None and place.depth == 0:
-                        with suppress(StoreError):  # what was done is done; a lease that is not given back ends by itself
+                        with suppress(
+                            StoreError, ClosedError
+                        ):  # what was done is done; a lease that is not given back ends by itself
                             self._database.write(lambda connection: release_lease(connection, key, _WORK, self._holder))
         finally:
             with self._lock:

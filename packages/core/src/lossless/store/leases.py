@@ -17,23 +17,32 @@ from lossless.store.prepared import Prepared
 from lossless.store.statements import insert_new
 from lossless.store.tables import LeaseRow
 
-__all__ = ["holder_name", "release_lease", "take_lease"]
+__all__ = ["forget_holder", "holder_name", "release_lease", "take_lease"]
 
 _LEASE = LeaseRow.__table__  # type: ignore[attr-defined]
 _INSERT_NEW = Prepared(insert_new(_LEASE))
+_living: set[str] = set()
+"""The holders of this process: whoever else has its id died before it, as in a container that is started again."""
 
 
 def holder_name() -> str:
     """Make a name for whoever takes leases: this machine, this process, and something nobody else has."""
-    return f"{platform.node()}/{os.getpid()}/{uuid.uuid4().hex}"
+    name = f"{platform.node()}/{os.getpid()}/{uuid.uuid4().hex}"
+    _living.add(name)
+    return name
+
+
+def forget_holder(name: str) -> None:
+    """Note that a holder of this process is no more: its leases may be taken over at once."""
+    _living.discard(name)
 
 
 def take_lease(connection: Connection, key: ThreadKey, work: str, holder: str, now: int, seconds: float) -> bool:
     """Take a lease, or hold it longer; give whether it is the holder's now.
 
-    It is taken from somebody else when it has ended, when its holder was a process of this machine that is gone, or when it would
-    last more than twice as long as a lease does: then the clock went back meanwhile. (Clocks of several machines may differ by as
-    much as a lease lasts.)
+    It is taken from somebody else when it has ended, when its holder was of this machine and is gone, or when it would last more
+    than twice as long as a lease does: then the clock went back meanwhile. (Clocks of several machines may differ by as much as a
+    lease lasts.)
 
     Args:
         connection: a connection in a write transaction.
@@ -75,10 +84,12 @@ def release_lease(connection: Connection, key: ThreadKey, work: str, holder: str
 
 
 def _is_gone(holder: str) -> bool:
-    """Tell whether a holder is a process of this machine that has ended; an id that was given again counts as alive."""
+    """Tell whether a holder is of this machine, and no more; the id of a process that another one was given counts as alive."""
     node, _, rest = holder.rpartition("/")[0].rpartition("/")
     if node != platform.node() or not rest.isdecimal():
         return False
+    if int(rest) == os.getpid():
+        return holder not in _living
     try:
         os.kill(int(rest), 0)
     except ProcessLookupError:

@@ -39,7 +39,7 @@ def retry_after_of(headers: Mapping[str, str], now: datetime | None = None) -> f
             return seconds
     try:
         moment = parsedate_to_datetime(value or "")
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return max(0.0, (aware - (now or datetime.now(UTC))).total_seconds())
