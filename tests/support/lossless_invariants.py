@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
+from sqlalchemy import select
+
 from lossless import ActiveContext, Engine, Message, Thread
 from lossless.dag.coverage import covered_seqs
 from lossless.dag.heads import read_head
 from lossless.dag.summaries import load_summaries
 from lossless.messages import find_profile, problems
+from lossless.store.guards import GUARDED
 from lossless.store.keys import ThreadKey
+from lossless.store.tables import METADATA
 from lossless_counting import independent_tokens
 
 __all__ = ["Entry", "Ledger", "check_context", "check_store", "rendered_text", "view_bytes"]
@@ -46,6 +50,7 @@ class Ledger:
     shrunk: set[str] = field(default_factory=set)  # summaries never change: those that were looked at need no second look
     messages: list[Message] = field(default_factory=list)  # of the state that is checked, as the thread gives them
     expanded: dict[str, list[int]] = field(default_factory=dict)  # and what is under each of its summaries
+    stored: dict[str, set[str]] = field(default_factory=dict)  # the rows that were there when the store was verified last
 
     def add(self, id: str, seq: int, payload: dict[str, Any]) -> None:
         """Note an appended message; a known id makes it a revision."""
@@ -91,6 +96,7 @@ def check_store(engine: Engine, thread: Thread, ledger: Ledger, *, verify: bool 
     if verify:
         report = engine.verify()
         assert report.ok, report.problems
+        _check_append_only(engine, ledger)
     everything = thread.messages(deleted=True)
     assert [(message.seq, message.id) for message in everything] == [(entry.seq, entry.id) for entry in ledger.in_order()]
     for message, entry in zip(everything, ledger.in_order(), strict=True):
@@ -100,6 +106,17 @@ def check_store(engine: Engine, thread: Thread, ledger: Ledger, *, verify: bool 
     assert [message.seq for message in ledger.messages] == [entry.seq for entry in ledger.visible()]
     shown = [(seq, how) for seq, how in _covered(engine, thread) if how != "hidden"]
     assert [seq for seq, _how in shown] == [entry.seq for entry in ledger.visible()]
+
+
+def _check_append_only(engine: Engine, ledger: Ledger) -> None:
+    """Check that every row that was stored is there as it was: only erasing changes or removes one."""
+    with engine.database.read() as connection:
+        for table in GUARDED:
+            rows = connection.execute(select(METADATA.tables[f"lossless_{table}"]).filter_by(namespace=engine.namespace))
+            now = {repr(row) for row in rows}
+            gone = ledger.stored.get(table, set()) - now
+            assert not gone, f"{len(gone)} rows of {table} are not what they were: {sorted(gone)[0]}"
+            ledger.stored[table] = now
 
 
 def _look(thread: Thread, ledger: Ledger) -> None:

@@ -76,14 +76,6 @@ def test_a_source_can_not_dangle(stored: Path, tmp_path: Path) -> None:
     database.close()
 
 
-def test_the_record_of_a_removal_stays_and_is_not_opened_again(database: sqlite3.Connection) -> None:
-    for change in ("SET open = 1", "SET reason = 'another'", "SET who = 'somebody'", "SET at = 0", "SET number = 7"):
-        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-            database.execute(f"UPDATE lossless_erasure {change}")
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        database.execute("DELETE FROM lossless_erasure")
-
-
 @pytest.mark.parametrize("kind", ["erase", "collect"])
 def test_an_open_removal_allows_what_it_is_for_and_in_its_namespace_only(database: sqlite3.Connection, kind: str) -> None:
     columns = "(namespace, number, kind, who, reason, rows, open, at)"
