@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sqlalchemy.engine import make_url
 
 from lossless_children import ACTS, append_until_killed, children, die_at_statement, fill_for_acts, message, opened
@@ -20,6 +23,8 @@ from lossless_shares import on_both, shared_out
 from lossless_tampering import tamper
 
 CHILDREN = children()
+FORKED = multiprocessing.get_context("fork" if hasattr(os, "fork") else None)
+"""Children that are there at once, one for each example."""
 SHARE_SECONDS = 2
 ROUNDS = 300
 ROUNDS_A_THREAD = 15
@@ -137,10 +142,10 @@ def state(url: str, *, sound: bool = True) -> tuple[object, ...]:
         return tuple(seen)
 
 
-def run_to(url: str, number: int, act: str) -> int | None:
+def run_to(url: str, number: int, act: str, processes: Any = CHILDREN) -> int | None:
     """Let a child do something and die at a statement; give the number of statements if it got to the end."""
-    receive, send = CHILDREN.Pipe(duplex=False)
-    child = CHILDREN.Process(target=die_at_statement, args=(url, number, act, send))
+    receive, send = processes.Pipe(duplex=False)
+    child = processes.Process(target=die_at_statement, args=(url, number, act, send))
     child.start()
     send.close()
     child.join(60)
@@ -172,6 +177,28 @@ DEADLY = [act for act in ACTS if act != "doctor"]
 @pytest.mark.parametrize(("kind", "act"), shared_out(DEADLY, both=("append",)))
 def test_dying_at_any_statement_leaves_the_old_state_or_the_new_one(fresh: Callable[[], str], act: str) -> None:
     die_at_some(fresh, act, 1)
+
+
+KNOWN: dict[tuple[str, str], tuple[int, object, object]] = {}
+"""How many statements an act has on a database, and what is seen before and after it."""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(act=st.sampled_from(["append", "revise", "delete", "snapshot", "branch", "restore"]), moment=st.floats(0, 1))
+def test_whatever_a_process_does_and_wherever_it_dies_it_is_done_or_not(
+    fresh: Callable[[], str], kind: str, act: str, moment: float
+) -> None:
+    if (kind, act) not in KNOWN:
+        done = fresh()
+        statements = run_to(done, 0, act, FORKED)
+        assert statements is not None
+        KNOWN[kind, act] = statements, state(fresh()), state(done)
+    statements, old, new = KNOWN[kind, act]
+    url, number = fresh(), 1 + round(moment * (statements - 1))
+    assert run_to(url, number, act, FORKED) is None
+    assert state(url) in (old, new), f"died at statement {number} of {statements}"
 
 
 @pytest.mark.slow
