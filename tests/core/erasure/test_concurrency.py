@@ -5,7 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import pytest
+from sqlalchemy import Connection
+
 from lossless import Engine
+from lossless.dag import heads
+from lossless_children import opened
 
 SECRET = "zebraquux 555-0199"
 SAME = [{"role": "user", "content": f"{SECRET} the same words {n} " + "and more of them " * 10} for n in range(6)]
@@ -60,4 +65,24 @@ def test_erasing_beside_those_who_say_the_same_loses_nothing(url: str) -> None:
             if info.id not in ("a", "b"):
                 shown = str(engine.thread(info.id).context().messages)
                 assert SECRET not in shown + str([m.payload for m in engine.thread(info.id).messages(deleted=True)])
+        assert engine.verify().problems == ()
+
+
+def test_a_thread_that_is_collected_while_it_is_begun_again_is_made_anew(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revive = heads._REVIVE
+    with opened(postgres_url) as engine, opened(postgres_url) as other:
+
+        class Late:
+            def run(self, connection: Connection, values: dict[str, object]) -> int:
+                other.collect_garbage()
+                return revive.run(connection, values)
+
+        engine.thread("t").append({"role": "user", "content": "before"})
+        engine.delete_thread("t")
+        monkeypatch.setattr(heads, "_REVIVE", Late())
+        assert engine.thread("t").append({"role": "user", "content": "after"})[0].seq == 1
+        monkeypatch.undo()
+        assert [found.text for found in other.thread("t").messages(deleted=True)] == ["after"]
         assert engine.verify().problems == ()

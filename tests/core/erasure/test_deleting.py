@@ -116,6 +116,44 @@ def test_another_engine_sees_that_it_is_gone(url: str, engine: Engine) -> None:
     assert engine.verify().problems == ()
 
 
+@pytest.mark.parametrize("collected", [False, True])
+@pytest.mark.parametrize("branched", [False, True])
+def test_an_engine_that_knew_a_thread_from_before_goes_on_with_what_it_is_now(
+    url: str, engine: Engine, branched: bool, collected: bool
+) -> None:
+    talk(engine.thread("p"), "walrus", 6)
+    if branched:
+        engine.thread("p").branch(thread_id="t")
+    engine.thread("t").append({"role": "user", "content": "before"})
+    with Engine(url, window=2_000, background=False, load_plugins=False) as other:
+        assert other.thread("t").messages()
+        engine.delete_thread("t")
+        assert engine.thread("t").messages() == []
+        if collected:
+            assert other.collect_garbage().threads == ("t",)
+        assert engine.thread("t").append({"role": "user", "content": "begun again"})
+        for each in (other, engine):
+            assert [m.text for m in each.thread("t").messages()] == ["begun again"]
+            assert each.thread("t").messages(deleted=True) == each.thread("t").messages()
+            assert not each.thread("t").grep("walrus").items
+        assert other.thread("t").append({"role": "user", "content": "and on"})
+        assert [m.text for m in engine.thread("t").messages(deleted=True)] == ["begun again", "and on"]
+    assert engine.verify().problems == ()
+
+
+def test_the_first_read_after_a_thread_was_begun_again_elsewhere_shows_nothing_from_before(url: str, engine: Engine) -> None:
+    talk(engine.thread("t"), "walrus", 6)
+    with Engine(url, window=2_000, background=False, load_plugins=False) as other:
+        assert other.thread("t").expand("id-3")
+        engine.delete_thread("t")
+        engine.thread("t").append({"role": "user", "content": "begun again"})
+        with pytest.raises(NotFoundError):
+            other.thread("t").expand("id-3")
+        engine.delete_thread("t")
+        engine.thread("t").append({"role": "user", "content": "and again"})
+        assert [m.text for m in other.thread("t").messages(deleted=True)] == ["and again"]
+
+
 def test_a_thread_without_messages_can_be_deleted(engine: Engine) -> None:
     engine.thread("t").snapshot("empty")
     engine.delete_thread("t")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lossless import Engine
+from lossless.errors import CorruptError
 from lossless_children import opened
 from lossless_shares import shared_out
 from lossless_tampering import tamper
@@ -153,6 +154,30 @@ def test_seqs_of_lost_messages_are_not_given_again(full_url: str) -> None:
         done = engine.doctor()
         assert any("the head's counters don't match" in finding.text for finding in done.left)
         assert before.append({"role": "user", "content": "after the loss"})[0].seq > 84
+
+
+def test_a_thread_without_a_head_says_so_until_it_is_mended(full_url: str) -> None:
+    tamper(full_url, f"DELETE FROM lossless_head WHERE {OWN}")
+    with opened(full_url) as engine:
+        with pytest.raises(CorruptError, match="no head") as caught:
+            engine.thread("t").append({"role": "user", "content": "and it goes on"})
+        assert "doctor" in caught.value.hint
+        assert engine.doctor().ok
+        assert engine.thread("t").append({"role": "user", "content": "and it goes on"})
+        assert engine.verify().ok
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_deleted_thread_stays_deleted_when_its_head_is_made_again(full_url: str, again: bool) -> None:
+    with opened(full_url) as engine:
+        engine.delete_thread("other")
+        if again:
+            engine.thread("other").append({"role": "user", "content": "begun again"})
+    tamper(full_url, "DELETE FROM lossless_head WHERE thread_id = 'other'")
+    with opened(full_url) as engine:
+        assert engine.doctor().ok
+        assert [found.text for found in engine.thread("other").messages()] == (["begun again"] if again else [])
+        assert ("other" in [each.id for each in engine.threads()]) is again
 
 
 def test_degraded_summaries_are_listed(tmp_path: Path) -> None:

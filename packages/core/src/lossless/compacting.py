@@ -104,6 +104,8 @@ class Compacting(Reading):
             compact: whether the control loop runs.
         """
         engine = self._engine
+        if done.key is not None:
+            engine.keep_key(done.key)
         try:
             note_corrections(engine.database, engine.reader, engine.plugins, self._key, drafts, done)
         except Exception:

@@ -45,7 +45,7 @@ from lossless.store.namespaces import Secrets
 from lossless.store.pages import Page
 from lossless.store.read import MessageReader
 from lossless.store.recent import Recent
-from lossless.store.rereading import rereads
+from lossless.store.rereading import UNREAD, rereads
 from lossless.store.search import Hit, Mode, chosen_mode, search
 from lossless.summarizers.breaker import BreakerRules
 from lossless.summarizers.calling import SummarizerCaller
@@ -150,7 +150,7 @@ class Engine(Removals, Upkeep):
         self.worker = Worker()
         self._thread_formats: Recent[ThreadKey, str] = Recent(_THREADS_KEPT)
         self._keys: Recent[str, ThreadKey] = Recent(_THREADS_KEPT)
-        self._epoch, self._purge_owed = 0, False
+        self._epoch, self._purge_owed = UNREAD, False
         self._closed = False
         self.database.on_read = self._note_epoch
 

@@ -244,6 +244,10 @@ class Removals:
             self._epoch = note_epoch(connection, self.namespace)
             self._forget()
 
+    def keep_key(self, key: ThreadKey) -> None:
+        """Take the key that a write has found to be a thread's now."""
+        self._keys.put(key.thread_id, key)
+
     def _forget(self) -> None:
         self._keys.clear()
         self.reader.forget()

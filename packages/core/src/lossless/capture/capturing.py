@@ -22,7 +22,7 @@ from lossless.checkpoints.items import ERASED, MESSAGES, kept_in, message_key
 from lossless.checkpoints.lines import Line
 from lossless.checkpoints.parts import load_part
 from lossless.checkpoints.sharing import load_messages
-from lossless.dag.heads import Head, create_thread, keep_collectors_out, lock_head, swing
+from lossless.dag.heads import Head, create_thread, keep_collectors_out, key_at, lock_head, swing
 from lossless.dag.ingest import Ingested, ingest
 from lossless.dag.lineage import find_key
 from lossless.dag.parts import owner_of
@@ -92,8 +92,7 @@ class Capture:
         def begin(connection: Connection) -> None:
             head = lock_head(connection, key)
             if head is not None and find_key(connection, key.namespace, target) is None:
-                whole = key._replace(since=head.since)
-                branch(connection, whole, target, None, self.host.views, self.host.reader, self.host.now())
+                branch(connection, key, target, None, self.host.views, self.host.reader, self.host.now())
 
         return begin
 
@@ -181,7 +180,7 @@ class Captured:
         head = self._head or create_thread(
             connection, self.key, host.views, format=self.capture.format, now=host.now(), part_of=part_of
         )
-        self.key = self.key._replace(since=head.since)
+        self.key = key_at(connection, self.key, head)
         newest = newest_but(connection, namespace, line, self.place)
         plan = self._plan(connection, line, head, newest, kept)
         pair = self._carry_out(connection, head, plan, kept)

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, null, select, text, update
 
+from lossless.dag.lineage import find_key
 from lossless.dag.view import GENESIS, View, ViewStore
-from lossless.errors import NotFoundError
+from lossless.errors import CorruptError, NotFoundError
 from lossless.store.append import open_calls, stored_calls
 from lossless.store.digests import EMPTY_CHAIN
 from lossless.store.keys import ThreadKey
@@ -24,6 +25,7 @@ __all__ = [
     "begun_at",
     "create_thread",
     "keep_collectors_out",
+    "key_at",
     "lock_existing_head",
     "lock_head",
     "moves",
@@ -55,6 +57,7 @@ class Head(NamedTuple):
         updated_at: time of the last append, microseconds.
         format: the serialisation of the thread's payloads unless an append says otherwise.
         since: the first seq that may be seen, 1 unless it was deleted and begun again.
+        parent: the thread that it was branched from, or None; ``cut``: the last seq that it has from there.
     """
 
     view: bytes
@@ -67,6 +70,8 @@ class Head(NamedTuple):
     updated_at: int
     format: str
     since: int = 1
+    parent: str | None = None
+    cut: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +88,7 @@ class Move:
 
 
 _OF_THREAD = (
-    select(_HEAD, _THREAD.c.format)
+    select(_HEAD, _THREAD.c.format, _THREAD.c.parent, _THREAD.c.cut)
     .join(_THREAD, (_THREAD.c.namespace == _HEAD.c.namespace) & (_THREAD.c.thread_id == _HEAD.c.thread_id))
     .where(_HEAD.c.namespace == bindparam("namespace"), _HEAD.c.thread_id == bindparam("thread_id"))
 )
@@ -160,7 +165,17 @@ def _head(connection: Connection, key: ThreadKey, row: Any) -> Head | None:
         updated_at=row.updated_at,
         format=row.format,
         since=row.since,
+        parent=row.parent,
+        cut=row.cut,
     )
+
+
+def key_at(connection: Connection, key: ThreadKey, head: Head) -> ThreadKey:
+    """Give a thread's key as its head says: a caller may know it from before the thread was deleted, or made anew."""
+    above = key.inherited[-1] if key.inherited else (None, 0)
+    if key.since == head.since and above == (head.parent, head.cut):
+        return key
+    return find_key(connection, key.namespace, key.thread_id) or key
 
 
 def create_thread(
@@ -168,8 +183,10 @@ def create_thread(
 ) -> Head:
     """Create a thread without messages, standing at the genesis view, or give the one that somebody else creates meanwhile.
 
-    One that was deleted is begun again: its seqs go on, and nothing that it had before is in its view.
+    One that was deleted is begun again: its seqs go on, and nothing that it had before is in its view. What follows goes by
+    :func:`key_at`, for the key may be of a thread of that name that is gone.
     """
+    key = ThreadKey(key.namespace, key.thread_id)
     start = Head(
         view=b"",
         generation=0,
@@ -181,12 +198,15 @@ def create_thread(
         updated_at=now,
         format=format,
     )
-    created = begin_thread(connection, key, views, GENESIS, start, why="created", part_of=part_of)
-    if created is None:
-        _REVIVE.run(connection, {"key_namespace": key.namespace, "key_thread": key.thread_id, "now": now})
-        created = lock_head(connection, key)
-    assert created is not None, "a thread and its head are made in one transaction"
-    return created
+    for _ in range(3):
+        created = begin_thread(connection, key, views, GENESIS, start, why="created", part_of=part_of)
+        if created is None:
+            _REVIVE.run(connection, {"key_namespace": key.namespace, "key_thread": key.thread_id, "now": now})
+            created = lock_head(connection, key)
+        if created is not None:
+            return created
+        # It was deleted, and somebody collected it between the two looks: now it can be made.
+    raise CorruptError(f"thread {key.thread_id} has no head", hint="run `lossless doctor`")
 
 
 def begin_thread(
@@ -210,7 +230,7 @@ def begin_thread(
     if _INSERT_THREAD.run(connection, row) == 0:
         return None
     address = views.store(connection, key.namespace, view)
-    head = start._replace(view=address)
+    head = start._replace(view=address, since=key.since, parent=parent, cut=key.cut)
     connection.execute(
         insert(_HEAD),
         {
@@ -298,8 +318,11 @@ def swung_at(connection: Connection, key: ThreadKey, generation: int) -> int | N
     return connection.execute(statement).scalar()
 
 
-def set_head(connection: Connection, key: ThreadKey, head: Head) -> None:
-    """Write a head as it should be, whether there is one or not; its log is left alone. Only a repair does that."""
+def set_head(connection: Connection, key: ThreadKey, head: Head, *, deleted_at: int | None) -> None:
+    """Write a head as it should be, whether there is one or not; its log is left alone. Only a repair does that.
+
+    ``deleted_at``: when the thread was deleted, as its log says, for a head that is not there to say so.
+    """
     row = {
         "view": head.view,
         "generation": head.generation,
@@ -315,7 +338,8 @@ def set_head(connection: Connection, key: ThreadKey, head: Head) -> None:
         update(_HEAD).where(_HEAD.c.namespace == key.namespace, _HEAD.c.thread_id == key.thread_id).values(**row)
     )
     if changed.rowcount == 0:
-        connection.execute(insert(_HEAD), {"namespace": key.namespace, "thread_id": key.thread_id, **row})
+        identity = {"namespace": key.namespace, "thread_id": key.thread_id}
+        connection.execute(insert(_HEAD), {**identity, **row, "deleted_at": deleted_at})
 
 
 def _log(connection: Connection, key: ThreadKey, **move: object) -> None:

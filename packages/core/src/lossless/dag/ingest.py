@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from lossless.dag.editing import Remake, edit, revisions_since, shown_revision
-from lossless.dag.heads import Head, create_thread, lock_existing_head, lock_head, moves, swing
+from lossless.dag.heads import create_thread, key_at, lock_existing_head, lock_head, moves, swing
 from lossless.dag.matching import ReadMessages, new_drafts
 from lossless.dag.placing import show_newest_request
 from lossless.dag.view import View, ViewStore
@@ -24,7 +24,7 @@ _RECENT_VIEWS = 4
 
 
 class Ingested(NamedTuple):
-    """What came of an ingest: a ref for each draft, how many were new, and where the thread stands."""
+    """What came of an ingest: a ref for each draft, how many were new, and where the thread stands, with the key that it has."""
 
     refs: tuple[MessageRef, ...]
     added: int
@@ -32,6 +32,7 @@ class Ingested(NamedTuple):
     view: View
     next_seq: int
     total_tokens: int
+    key: ThreadKey | None = None
 
 
 def ingest(
@@ -58,7 +59,7 @@ def ingest(
         again: whether what was taken out of the view is stored once more when it is given again with its id.
     """
     head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
-    key = _begun(key, head)
+    key = key_at(connection, key, head)
     view = views.load(connection, key.namespace, head.view)
     gone = _Gone(view.hidden()) if again else ()
     # A call that left the view stays open: units follow from what is stored alone, or verify could not tell what they should be.
@@ -72,12 +73,7 @@ def ingest(
         swing(connection, key, views, view, expected=generation, next_seq=next_seq, why="revision", now=now)
         generation += 1
     after = done.position
-    return Ingested(done.refs, done.added, generation, view, after.next_seq, after.total_tokens)
-
-
-def _begun(key: ThreadKey, head: Head) -> ThreadKey:
-    """Give the key as its head says; the caller may know it from before the thread was deleted."""
-    return key if key.since == head.since else key._replace(since=head.since)
+    return Ingested(done.refs, done.added, generation, view, after.next_seq, after.total_tokens, key)
 
 
 class _Gone:
@@ -105,7 +101,7 @@ def sync(
     new: Sequence[Draft] = [draft for draft in drafts if not draft.injected]
     # What is new is found out under the lock, or two who bring the same transcript would both store it.
     head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
-    key = _begun(key, head)
+    key = key_at(connection, key, head)
     if any(draft.id is None for draft in new):
         recent = [views.load(connection, key.namespace, move.view) for move in moves(connection, key, limit=_RECENT_VIEWS)]
         new = new_drafts(connection, key, recent, new, read)
@@ -130,6 +126,7 @@ def delete(
         NotFoundError: the thread or a message is not there.
     """
     head = lock_existing_head(connection, key)
+    key = key_at(connection, key, head)
     view = views.load(connection, key.namespace, head.view)
     wanted = set(seqs_of(connection, key, list(ids)).values())
     for seq in sorted(wanted) if partners else ():
@@ -153,6 +150,7 @@ def undo(connection: Connection, key: ThreadKey, views: ViewStore, remake: Remak
     head = lock_head(connection, key)
     if head is None:
         return None
+    key = key_at(connection, key, head)
     log = moves(connection, key)
     undone = {move.undoes for move in log if move.undoes is not None}
     target = next((move for move in log if move.by_hand and move.generation not in undone), None)

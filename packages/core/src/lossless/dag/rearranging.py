@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from lossless.dag.editing import Remake, edit
-from lossless.dag.heads import create_thread, lock_head, swing
+from lossless.dag.heads import create_thread, key_at, lock_head, swing
 from lossless.dag.ingest import Ingested, ingest
 from lossless.dag.placing import show_newest_request
 from lossless.dag.segments import Hidden, Tail
@@ -71,7 +71,7 @@ def rearrange(
         MessageError: a message can't be stored.
     """
     head = lock_head(connection, key)
-    key = key if head is None else key._replace(since=head.since)  # the caller may know it from before it was deleted
+    key = key if head is None else key_at(connection, key, head)
     view = GENESIS if head is None else views.load(connection, key.namespace, head.view)
     hidden = [(gone.start, gone.stop) for gone in view.hidden()]
     shown = [] if head is None else shown_messages(connection, key, hidden)
@@ -82,6 +82,7 @@ def rearrange(
         if not drafts:
             return Rearranged((), (), Ingested((), 0, 0, View((Tail(1, 0),)), 1, 0))
         head = create_thread(connection, key, views, format=format, now=now)
+        key = key_at(connection, key, head)
     gone = [each.seq for each in shown if each.seq not in standing]
     if gone:
         if standing:

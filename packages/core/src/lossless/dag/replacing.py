@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from lossless.dag.aligning import filled
 from lossless.dag.editing import Remake, edit
-from lossless.dag.heads import create_thread, lock_head, swing
+from lossless.dag.heads import create_thread, key_at, lock_head, swing
 from lossless.dag.ingest import Ingested, ingest
 from lossless.dag.placing import show_newest_request
 from lossless.dag.segments import Hidden, Tail
@@ -36,6 +36,7 @@ def replace_shown(
     head = lock_head(connection, key) or (create_thread(connection, key, views, format=format, now=now) if drafts else None)
     if head is None:
         return Ingested((), 0, 0, View((Tail(1, 0),)), 1, 0)
+    key = key_at(connection, key, head)
     view = views.load(connection, key.namespace, head.view)
     shown = shown_messages(connection, key, [(gone.start, gone.stop) for gone in view.hidden()])
     kept = _kept(_told_by(connection, key, shown, drafts), drafts)

@@ -152,7 +152,7 @@ class Doctor:
             return []
         mended = [f"the head of thread {name}"] if stored != derived else []
         if mended:
-            set_head(connection, key, derived)
+            set_head(connection, key, derived, deleted_at=_deleted_at(connection, key, derived))
         views = ViewStore()
         view = _readable(connection, key, derived, views)
         again = rebuilt(connection, key, view, derived.next_seq, Spine.load(connection, key))
@@ -186,6 +186,8 @@ class Doctor:
             updated_at=stored.updated_at if stored is not None else newest.at,
             format=stored.format if stored is not None else "",
             since=stored.since if stored is not None else _begun_again_at(connection, key),
+            parent=key.inherited[-1][0] if key.inherited else None,
+            cut=key.cut,
         )
 
     def _mend_index(self, report: Report) -> list[str]:
@@ -236,6 +238,13 @@ def _reindex(connection: Connection) -> bool:
         return False
     connection.execute(text("REINDEX"))
     return True
+
+
+def _deleted_at(connection: Connection, key: ThreadKey, head: Head) -> int | None:
+    """Give when a thread was deleted, unless something was appended to it since."""
+    newest = next(iter(moves(connection, key, limit=1)), None)
+    deleted = newest is not None and newest.why == DELETED and newest.next_seq == head.next_seq
+    return newest.at if newest is not None and deleted else None
 
 
 def _begun_again_at(connection: Connection, key: ThreadKey) -> int:

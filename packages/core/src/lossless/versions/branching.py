@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from lossless.dag.editing import revisions_since
 from lossless.dag.extents import Extent, extents_under, load_extent
-from lossless.dag.heads import Head, begin_thread, lock_existing_head
+from lossless.dag.heads import Head, begin_thread, key_at, lock_existing_head
 from lossless.dag.lineage import branch_key, find_key
 from lossless.dag.opening import runs
 from lossless.dag.placing import show_instead
@@ -49,6 +49,7 @@ def branch(
         ExistsError: there is a thread of that id.
     """
     head = lock_existing_head(connection, parent)
+    parent = key_at(connection, parent, head)
     snapshot = find_snapshot(connection, parent, at) if isinstance(at, str) else None
     if snapshot is not None:
         cut = snapshot.seq

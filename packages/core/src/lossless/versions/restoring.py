@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
-from lossless.dag.heads import Head, lock_existing_head, swing
+from lossless.dag.heads import Head, key_at, lock_existing_head, swing
 from lossless.dag.opening import covering, open_paths, runs
 from lossless.dag.placing import is_hidden, show_instead
 from lossless.dag.segments import Hidden, Segment, SummaryRef, Tail
@@ -31,6 +31,7 @@ def restore(connection: Connection, key: ThreadKey, views: ViewStore, what: str,
         NotFoundError: there is no such thread, snapshot, message, or no such summary in the view.
     """
     head = lock_existing_head(connection, key)
+    key = key_at(connection, key, head)
     view = views.load(connection, key.namespace, head.view)
     snapshot = find_snapshot(connection, key, what)
     if snapshot is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from lossless.dag.heads import create_thread, lock_head
+from lossless.dag.heads import create_thread, key_at, lock_head
 from lossless.dag.view import ViewStore
 from lossless.errors import ExistsError, MessageError
 from lossless.store.drafting import DEFAULT_FORMAT
@@ -78,6 +78,7 @@ def take_snapshot(
     if _GENERATED.fullmatch(name):
         raise MessageError(f"{name} looks like the id of a message, summary, file or snapshot", hint="choose another name")
     head = lock_head(connection, key) or create_thread(connection, key, views, format=DEFAULT_FORMAT, now=now)
+    key = key_at(connection, key, head)
     view = views.load(connection, key.namespace, head.view)
     if find_snapshot(connection, key, name) is not None:
         raise ExistsError(f"thread {key.thread_id} has a snapshot {name} already", hint="names never move; choose another one")
