@@ -316,6 +316,15 @@ def test_a_branch_cut_inside_a_leaf_compacts_although_the_leaf_reaches_beyond_th
     assert engine.verify().ok
 
 
+def test_a_branch_of_a_branch_before_a_revision_that_both_inherit_has_what_was_revised(engine: lossless.Engine) -> None:
+    main = engine.thread("main")
+    main.append([say("first", id="a"), say("second", id="b")])
+    main.append([say("first, revised", id="a"), say("third", id="c")])
+    branched = main.branch(thread_id="branched").branch(at=2, thread_id="again")
+    assert texts(branched) == ["first", "second"]
+    assert engine.verify().ok
+
+
 def test_branches_may_be_branched_again_and_again(engine: lossless.Engine) -> None:
     thread = engine.thread("0")
     thread.append(say("start"))

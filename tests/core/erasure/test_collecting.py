@@ -8,13 +8,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, insert, text
 
 from lossless import Engine, Thread
 from lossless.dag.heads import create_thread
+from lossless.erasure.collecting import Garbage, remove_garbage
 from lossless.erasure.retaining import expired
 from lossless.errors import ConfigError
+from lossless.store.erasures import removing
 from lossless.store.keys import ThreadKey
+from lossless.store.tables import METADATA
 
 
 @pytest.fixture
@@ -111,6 +114,21 @@ def test_retention_by_age_and_by_thread(engine: Engine) -> None:
         engine.retain()
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_line_of_a_thousand_branches_goes_as_a_whole(engine: Engine) -> None:
+    lines = [(str(number), str(number - 1) if number else None) for number in range(1_200)]
+    same = {"namespace": "default", "format": "openai/1", "part_of": None, "cut": 0, "created_at": 0}
+
+    def job(connection: Connection) -> None:
+        threads = METADATA.tables["lossless_thread"]
+        connection.execute(insert(threads), [{**same, "thread_id": name, "parent": parent} for name, parent in lines])
+        with removing(connection, "default", "collect", thread_id=None, who="", reason="", now=0):
+            remove_garbage(connection, "default", Garbage(tuple(name for name, _parent in lines)), engine.plugins.formats)
+
+    engine.database.write(job)
+    assert counts(engine)["thread"] == 0
+
+
 def test_a_collection_beside_appends_loses_nothing(engine: Engine) -> None:
     same = [{"role": "user", "content": f"the same in all threads {n % 7}"} for n in range(40)]
     ended = threading.Event()
@@ -148,11 +166,14 @@ def test_a_thread_that_is_appended_to_while_retention_looks_stays(engine: Engine
     assert engine.verify().problems == ()
 
 
-def test_the_parts_of_a_thread_go_with_it(engine: Engine) -> None:
+def test_the_parts_of_a_thread_go_with_it_and_not_before(engine: Engine) -> None:
     talk(engine.thread("t"), "walrus")
     key = ThreadKey(engine.namespace, "part")
     engine.database.write(lambda writing: create_thread(writing, key, engine.views, format="openai/1", now=1, part_of="t"))
     engine.thread("part").append({"role": "user", "content": "walrus of a graph within"})
+    assert engine.retain(older_than=engine.threads().items[0].updated_at + timedelta(microseconds=1)).threads == ()
+    engine.thread("t").append({"role": "user", "content": "go on"})
+    assert engine.retain(older_than=engine.threads().items[0].updated_at).threads == ()
     assert engine.retain(["t"]).threads == ("part", "t")
-    assert engine.grep("walrus").items == ()
+    assert list(engine.grep("walrus")) == []
     assert engine.verify().problems == ()

@@ -13,6 +13,7 @@ from sqlalchemy.engine import make_url
 
 from lossless import Engine, Thread
 from lossless.store import purging
+from lossless.store.tables import METADATA
 from lossless_files import found_in, traces_of
 from lossless_postgres import Server, ServerAbsentError, own_server
 
@@ -109,6 +110,13 @@ def test_others_go_on_while_the_files_are_written_anew(tmp_path: Path) -> None:
         for other in others:
             other.join(30)
         assert engine.verify().problems == ()
+
+
+def test_every_table_that_may_tell_of_a_message_is_written_anew() -> None:
+    operational = {"namespace", "thread", "head", "lease", "spend", "calibration", "correction", "erasure", "tombstone"}
+    pointers = {"checkpoint_pool", "checkpoint_inherited"}
+    assert {f"lossless_{name}" for name in {*purging.TABLES, *operational, *pointers}} == set(METADATA.tables)
+    assert not set(purging.TABLES) & (operational | pointers)
 
 
 @pytest.fixture(scope="module")

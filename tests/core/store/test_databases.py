@@ -6,6 +6,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -120,6 +121,25 @@ def test_a_write_inside_a_write_is_refused_in_words(database: Database) -> None:
     with pytest.raises(StoreError, match="inside another"):
         database.write(lambda _connection: database.write(put(b"inner")))
     assert database.write(put(b"after")) == b"after"
+
+
+@pytest.mark.parametrize("where", ["", "/a.db"], ids=["in memory", "file"])
+def test_a_read_inside_a_write_takes_nothing_back(tmp_path: Path, where: str) -> None:
+    database = open_database(f"sqlite://{where and f'/{tmp_path}{where}'}")
+
+    def job(connection: Connection) -> None:
+        INSERT.run(connection, node(b"a"))
+        connection.execute(select(NODE.c.digest))
+        digests(database)
+        INSERT.run(connection, node(b"b"))
+
+    assert digests(database) == set()
+    database.write(job)
+    assert digests(database) == {b"a", b"b"}
+    with pytest.raises(StoreError, match="inside another one"):
+        database.write(lambda _connection: database.write(put(b"c")))
+    assert digests(database) == {b"a", b"b"}
+    database.close()
 
 
 def test_a_closed_database_says_so(database: Database) -> None:

@@ -160,10 +160,10 @@ class Removals:
         with self.database.read() as connection:
             gone = expired(connection, self.namespace, ids, before)
             kept = needed_by(connection, self.namespace, gone)
-            garbage = find_garbage(connection, self.namespace, gone)
-        if dry_run:
-            counted = Collected(threads=garbage.threads, rows=garbage.rows(), dry_run=True)
-            return Retention(threads=tuple(gone), kept=kept, collected=counted, dry_run=True)
+            if dry_run:
+                garbage = find_garbage(connection, self.namespace, gone)
+                counted = Collected(threads=garbage.threads, rows=garbage.rows(), dry_run=True)
+                return Retention(threads=tuple(gone), kept=kept, collected=counted, dry_run=True)
 
         def job(connection: Connection) -> list[str]:
             still = still_expired(connection, self.namespace, gone, before)

@@ -170,11 +170,9 @@ class Thread(Compacting):
             NotFoundError: one of them is not in the thread; then nothing is deleted.
         """
         ids = [message_ids] if isinstance(message_ids, str) else list(message_ids)
-        engine = self._engine
-        remake = engine.remaker(self._key)
-        return engine.database.write(
-            lambda c: delete(c, self._key, engine.views, ids, remake, now=engine.now(), partners=partners)
-        )
+        engine, key = self._engine, self._key
+        remake = engine.remaker(key)
+        return engine.database.write(lambda c: delete(c, key, engine.views, ids, remake, now=engine.now(), partners=partners))
 
     def undo(self) -> bool:
         """Take back the newest move made by hand: a compaction, deletion or restoration. Messages appended since stay.
@@ -182,9 +180,9 @@ class Thread(Compacting):
         Returns:
             False if there was nothing to take back.
         """
-        engine = self._engine
-        remake = engine.remaker(self._key)
-        undone = engine.database.write(lambda c: undo(c, self._key, engine.views, remake, now=engine.now()))
+        engine, key = self._engine, self._key
+        remake = engine.remaker(key)
+        undone = engine.database.write(lambda c: undo(c, key, engine.views, remake, now=engine.now()))
         return undone is not None
 
     # Versions

@@ -70,12 +70,12 @@ class Rule:
                 kept.add(place)
         roots = {place.checkpoint_id for place in (one.place for one in shown) if not place.checkpoint_ns}
         gone = roots - {place.checkpoint_id for place in kept}
-        by_place = {one.place: one for one in shown}
+        by_place, newest_root = {one.place: one for one in shown}, max(roots, default="")
 
         def belongs(place: Place) -> bool:
             root = looks.parents(by_place[place]).get("") if ":" in place.checkpoint_ns else None
             # One that is not there may not be stored yet, if it is newer than all that are; else it was removed before.
-            return root is None or (root not in gone if root in roots else root > max(roots, default=""))
+            return root is None or (root not in gone if root in roots else root > newest_root)
 
         return {place for place in kept if belongs(place)}
 

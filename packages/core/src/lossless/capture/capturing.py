@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from lossless.capture.following import followed
-from lossless.capture.model import ErasedInStateError, Host, Plan, Removal, Standing, Told, Track
+from lossless.capture.model import Host, Plan, Removal, Standing, Told, Track
 from lossless.capture.naming import part_name
 from lossless.capture.past import Before, held_at, newest_but, stored_at, written_after
-from lossless.capture.rows import rows_from, without_erased
+from lossless.capture.rows import refuse_erased, rows_from, without_erased
 from lossless.capture.views import hidden_and_shown, restored
 from lossless.checkpoints import CheckpointDraft, Pair, Place
 from lossless.checkpoints.items import ERASED, MESSAGES, kept_in, message_key
@@ -75,8 +75,8 @@ class Capture:
             messages: payloads of messages that may be new, by digest.
             ids: the ids of these.
         """
-        key = self.host.key_of(part_name(place.thread_id, place.checkpoint_ns))
-        made = Captured(capture=self, place=place, parent=parent, tracks=tracks, messages=messages, ids=ids, key=key)
+        keys = self.keys_of(place)
+        made = Captured(capture=self, place=place, parent=parent, tracks=tracks, messages=messages, ids=ids, keys=keys)
         if len(messages) <= _DRAFTED_AT_ONCE:
             made.prepare()
         return made
@@ -102,26 +102,20 @@ class Capture:
         return without_erased(connection, key, sorted({each.message_id for each in tombstones(connection, key)}))
 
     def check_writes(self, place: Place, ids: Sequence[str]) -> Callable[[Connection], None]:
-        """Give what refuses writes that hold erased messages, in the transaction that stores them; what it raises is
-        :meth:`refuse_erased`'s."""
+        """Give what refuses writes that hold erased messages, in the transaction that stores them; as
+        :func:`refuse_erased` does."""
+        keys = self.keys_of(place)
 
         def check(connection: Connection) -> None:
             keep_collectors_out(connection)
-            self.refuse_erased(connection, place, ids)
+            refuse_erased(connection, keys, ids)
 
         return check
 
-    def refuse_erased(self, connection: Connection, place: Place, ids: Sequence[str]) -> None:
-        """Refuse messages that were erased in a graph's thread; of a graph within a graph, in that of the root, too.
-
-        Raises:
-            ErasedInStateError: one of the ids is of such a message.
-        """
-        erased: dict[str, bytes] = {}
-        for name in {place.thread_id, part_name(place.thread_id, place.checkpoint_ns)} if ids else ():
-            erased |= without_erased(connection, self.host.key_of(name), ids)
-        if erased:
-            raise ErasedInStateError(erased)
+    def keys_of(self, place: Place) -> tuple[ThreadKey, ...]:
+        """Give the key of a graph's thread; of a graph within a graph, that of the root, too."""
+        names = dict.fromkeys((part_name(place.thread_id, place.checkpoint_ns), place.thread_id))
+        return tuple(self.host.key_of(name) for name in names)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,13 +128,18 @@ class Captured:
     tracks: Sequence[Track]
     messages: Mapping[bytes, bytes]
     ids: Sequence[str]
-    key: ThreadKey
+    keys: tuple[ThreadKey, ...]
     _done: Ingested | None = None
     _drafts: Sequence[Draft] = ()
     _drafted: dict[bytes, Draft] = field(default_factory=dict)
     _head: Head | None = None
     _told: Sequence[Told] = ()
     _standing: Standing | None = None
+
+    @property
+    def key(self) -> ThreadKey:
+        """The thread's."""
+        return self.keys[0]
 
     def prepare(self) -> None:
         """Make messages ready that may be new."""
@@ -156,7 +155,7 @@ class Captured:
         keep_collectors_out(connection)
         self._done, self._drafts, self._standing = None, (), None
         self._head = lock_head(connection, self.key)
-        self.capture.refuse_erased(connection, self.place, self.ids)
+        refuse_erased(connection, self.keys, self.ids)
 
     def finish(self, connection: Connection, line: Line, draft: CheckpointDraft) -> Pair | None:
         """Let the thread follow the state; give the checkpoint's pair, None if there is nothing to capture.
@@ -180,7 +179,7 @@ class Captured:
         head = self._head or create_thread(
             connection, self.key, host.views, format=self.capture.format, now=host.now(), part_of=part_of
         )
-        self.key = key_at(connection, self.key, head)
+        self.keys = (key_at(connection, self.key, head), *self.keys[1:])
         newest = newest_but(connection, namespace, line, self.place)
         plan = self._plan(connection, line, head, newest, kept)
         pair = self._carry_out(connection, head, plan, kept)
@@ -351,7 +350,7 @@ class Captured:
             drafts.append(draft._replace(id=None) if draft.id in ids else draft)
             if draft.id is not None:
                 ids.add(draft.id)
-        self.capture.refuse_erased(connection, self.place, sorted(ids))
+        refuse_erased(connection, self.keys, sorted(ids))
         return drafts
 
     def _id_in(self, connection: Connection, kept: Sequence[Sequence[bytes]]) -> Callable[[int, int], str | None]:

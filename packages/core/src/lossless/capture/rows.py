@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, select
 
 from lossless.capture.following import Row
+from lossless.capture.model import ErasedInStateError
 from lossless.checkpoints.items import erased_item
 from lossless.checkpoints.sharing import load_messages
 from lossless.messages import decode, left_of
@@ -17,7 +18,7 @@ from lossless.store.read import in_ranges
 from lossless.store.tables import MessageRow, TombstoneRow
 from lossless.store.usual import usual
 
-__all__ = ["rows_from", "without_erased"]
+__all__ = ["refuse_erased", "rows_from", "without_erased"]
 
 _MESSAGE = MessageRow.__table__  # type: ignore[attr-defined]
 _TOMBSTONE = TombstoneRow.__table__  # type: ignore[attr-defined]
@@ -31,7 +32,7 @@ def rows_from(connection: Connection, key: ThreadKey, first: int, hidden: Sequen
     if any(row.place < first for row in found):
         return None
     found.sort(key=lambda row: (row.place, row.seq))
-    gone = {seq for each in hidden for seq in each}
+    gone = {seq for each in hidden for seq in range(max(each.start, first), each.stop)}
     left = _left(connection, key.namespace, {row.id: row.digest for row in found if row.salt is None})
     return [
         Row(
@@ -56,6 +57,19 @@ def without_erased(connection: Connection, key: ThreadKey, ids: Sequence[str]) -
             for row in _ERASED.all(connection, within):
                 digests[id] = bytes(row.digest)
     return _left(connection, key.namespace, digests)
+
+
+def refuse_erased(connection: Connection, keys: Sequence[ThreadKey], ids: Sequence[str]) -> None:
+    """Refuse messages that were erased in one of some threads.
+
+    Raises:
+        ErasedInStateError: one of the ids is of such a message.
+    """
+    erased: dict[str, bytes] = {}
+    for key in keys if ids else ():
+        erased |= without_erased(connection, key, ids)
+    if erased:
+        raise ErasedInStateError(erased)
 
 
 def _left(connection: Connection, namespace: str, digests: dict[str, bytes]) -> dict[str, bytes]:

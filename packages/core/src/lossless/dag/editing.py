@@ -68,13 +68,16 @@ def edit(
 
 def revisions_since(connection: Connection, key: ThreadKey, seq: int) -> list[tuple[int, int]]:
     """Give the revisions stored at ``seq`` or later as (replaced seq, its revision's seq), oldest first."""
-    statement = select(_MESSAGE.c.revises, _MESSAGE.c.seq).where(
-        _MESSAGE.c.namespace == key.namespace,
-        _MESSAGE.c.thread_id == key.thread_id,
-        _MESSAGE.c.revises.is_not(None),
-        _MESSAGE.c.seq >= seq,
-    )
-    return [(row.revises, row.seq) for row in connection.execute(statement.order_by(_MESSAGE.c.seq))]
+    found: list[tuple[int, int]] = []
+    for thread_id, first, last in key.ranges(seq, 2**62):
+        statement = select(_MESSAGE.c.revises, _MESSAGE.c.seq).where(
+            _MESSAGE.c.namespace == key.namespace,
+            _MESSAGE.c.thread_id == thread_id,
+            _MESSAGE.c.revises.is_not(None),
+            _MESSAGE.c.seq.between(first, last),
+        )
+        found += [(row.revises, row.seq) for row in connection.execute(statement.order_by(_MESSAGE.c.seq))]
+    return found
 
 
 def shown_revision(connection: Connection, key: ThreadKey, view: View, seq: int) -> int:

@@ -73,14 +73,14 @@ def diff_views(old: View, new: View, next_seq: int) -> ViewDiff:
     before, after = _raw(old, next_seq), _raw(new, next_seq)
     gone, came = _minus(before, after), _minus(after, before)
     out, back = _minus(_hidden(new), _hidden(old)), _minus(_hidden(old), _hidden(new))
-    were, are = [ref.id for ref in old.summaries], [ref.id for ref in new.summaries]
+    were, are = (dict.fromkeys(ref.id for ref in view.summaries) for view in (old, new))
     return ViewDiff(
         summarised=_minus(gone, out),
         opened=_minus(came, back),
         hidden=out,
         shown=back,
-        summaries=tuple(id for id in are if id not in set(were)),
-        gone=tuple(id for id in were if id not in set(are)),
+        summaries=tuple(id for id in are if id not in were),
+        gone=tuple(id for id in were if id not in are),
     )
 
 

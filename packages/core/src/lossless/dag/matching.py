@@ -60,7 +60,7 @@ def new_drafts(
     known = overlap(digests, given[lead:])
     if known < _CERTAIN and lead + known < len(drafts):
         seqs = [seq for seq, _digest in stored]
-        shown = [*({seq for seq in seqs if _stands(view, seq)} for view in views), set(seqs)]
+        shown = [*(_standing(view, seqs) for view in views), set(seqs)]
         found = (_same_contents(connection, key, [seq for seq in seqs if seq in each], drafts[lead:], read) for each in shown)
         known = max(known, next(filter(None, found), 0))
         pinned = pinned or (_same_start(connection, key, seqs, drafts[:lead], read) if known else 0)
@@ -69,11 +69,10 @@ def new_drafts(
     return list(drafts[count_known(digests, given) :])
 
 
-def _stands(view: View, seq: int) -> bool:
-    """Tell whether a message stands in a view as itself."""
-    if seq >= view.tail.first:
-        return True
-    return any(isinstance(segment, Raw) and segment.first <= seq <= segment.last for segment in view.segments)
+def _standing(view: View, seqs: Sequence[int]) -> set[int]:
+    """Give those of some messages that stand in a view as themselves."""
+    raw = {seq for each in view.segments if isinstance(each, Raw) for seq in range(each.first, each.last + 1)}
+    return {seq for seq in seqs if seq in raw or seq >= view.tail.first}
 
 
 def _same_contents(

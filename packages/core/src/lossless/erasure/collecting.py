@@ -207,10 +207,17 @@ def _children_first(connection: Connection, namespace: str, threads: Iterable[st
     statement = select(_THREAD.c.thread_id, _THREAD.c.parent).where(_THREAD.c.namespace == namespace)
     parents = {row.thread_id: row.parent for row in connection.execute(statement)}
 
-    def depth(thread_id: str | None) -> int:
-        return 0 if thread_id is None else 1 + depth(parents.get(thread_id))
-
-    yield from sorted(threads, key=depth, reverse=True)
+    depths: dict[str | None, int] = {None: 0}
+    for thread_id in threads:
+        line: list[str] = []
+        above: str | None = thread_id
+        while above is not None and above not in depths:
+            line.append(above)
+            above = parents.get(above)
+        for each in reversed(line):
+            depths[each] = depths[above] + 1
+            above = each
+    yield from sorted(threads, key=lambda thread_id: depths[thread_id], reverse=True)
 
 
 def _column(connection: Connection, namespace: str, column: Any) -> Iterator[Any]:

@@ -17,7 +17,22 @@ __all__ = ["purge_postgres", "purge_sqlite"]
 AT_ONCE_BYTES = 512 * 1024 * 1024
 """Up to this size a database is written anew at once; above, only when asked for, since writers wait meanwhile."""
 _WAIT_MILLISECONDS = 1_000
-_TABLES = ("blob", "message", "summary", "summary_message", "summary_child", "node", "head_log", "snapshot", "search_doc")
+TABLES = (
+    "blob",
+    "message",
+    "summary",
+    "summary_message",
+    "summary_child",
+    "node",
+    "head_log",
+    "snapshot",
+    "search_doc",
+    "checkpoint",
+    "checkpoint_write",
+    "checkpoint_part",
+    "checkpoint_share",
+)
+"""The tables whose rows tell something of messages, and which removals change."""
 _LARGE = "the database is larger than {limit} MB: its files are written anew when the engine is closed, or by purge()"
 
 
@@ -45,16 +60,16 @@ def purge_postgres(driver: psycopg.Connection[Any], *, at_any_size: bool) -> tup
     import psycopg
 
     driver.autocommit = True
-    total = sum(_one(driver, f"SELECT pg_total_relation_size('lossless_{table}')") for table in _TABLES)
+    total = sum(_one(driver, f"SELECT pg_total_relation_size('lossless_{table}')") for table in TABLES)
     driver.execute("SET statement_timeout = 0")
     if not at_any_size and total > AT_ONCE_BYTES:
-        for table in _TABLES:
+        for table in TABLES:
             driver.execute(f"VACUUM lossless_{table}")
         return (_LARGE.format(limit=AT_ONCE_BYTES // 2**20),)
     driver.execute(f"SET lock_timeout = {2 * _WAIT_MILLISECONDS}")
     started = _one(driver, "SELECT clock_timestamp()")
     try:
-        for table in _TABLES:
+        for table in TABLES:
             driver.execute(f"VACUUM (FULL, ANALYZE) lossless_{table}")
     except (psycopg.errors.LockNotAvailable, psycopg.errors.InsufficientPrivilege) as error:
         return (f"a table could not be written anew: {str(error).splitlines()[0]}",)

@@ -116,7 +116,7 @@ class SqliteDatabase(Database):
         self._queue: deque[_Ticket[Any]] = deque()
         self._led = False
         self._gathering = Gathering()
-        self._leader: int | None = None
+        self._leader: int | None = None  # the thread that runs jobs
         self._writer: Connection | None = None
         self._closed = False
 
@@ -147,6 +147,8 @@ class SqliteDatabase(Database):
     def write(self, job: Callable[[Connection], T]) -> T:
         """Run a job in a transaction that several callers may share; where one fails, each runs again by itself."""
         self._check_open(to_write=True)
+        if self._leader == threading.get_ident():
+            raise StoreError("a write was begun inside another one", hint="call the engine after the hook or policy has returned")
         ticket = _Ticket(job)
         if self._in_memory:
             with self._writing:
@@ -209,8 +211,6 @@ class SqliteDatabase(Database):
 
     def _queue_up(self, ticket: _Ticket[Any]) -> None:
         """Wait until somebody has run the job, or lead."""
-        if self._leader == threading.get_ident():
-            raise StoreError("a write was begun inside another one", hint="call the engine after the hook or policy has returned")
         with self._guard:
             self._queue.append(ticket)
             self._gathering.noticed(len(self._queue))
@@ -232,11 +232,9 @@ class SqliteDatabase(Database):
                 with self._guard:
                     tickets = list(self._queue)
                     self._queue.clear()
-                self._leader = threading.get_ident()
                 try:
                     self._run(tickets)
                 finally:
-                    self._leader = None
                     if len(tickets) > 1:
                         self._dismiss([other for other in tickets if other is not ticket])
         finally:
@@ -280,6 +278,7 @@ class SqliteDatabase(Database):
 
     def _commit(self, tickets: list[_Ticket[Any]]) -> None:
         connection = self._write_connection()
+        self._leader = threading.get_ident()
         try:
             # Beginning and committing through SQLAlchemy would cost a lone append a twentieth of its time.
             driver = _driver(connection)
@@ -296,6 +295,8 @@ class SqliteDatabase(Database):
         except BaseException:
             self._clear_writer(connection)
             raise
+        finally:
+            self._leader = None
         for ticket in tickets:
             ticket.done = True
 
@@ -315,8 +316,8 @@ class SqliteDatabase(Database):
     def _write_connection(self) -> Connection:
         if self._writer is None:
             self._writer = self._engine.connect().execution_options(**{_WRITING: True})
-        if self._in_memory and self._writer.in_transaction() and not self._writer.in_nested_transaction():
-            self._writer.rollback()
+        if self._in_memory and self._leader is None and self._writer.in_transaction():
+            self._writer.rollback()  # of a read; one within a write sees what that has written
         return self._writer
 
     def _make_engine(self) -> Engine:
