@@ -25,7 +25,7 @@ from sqlalchemy import select, text
 from typing_extensions import TypedDict
 
 from lossless import AesGcmCipher, Engine
-from lossless.errors import ConfigError, CorruptError, ExistsError, LosslessError, MessageError
+from lossless.errors import ConfigError, CorruptError, ExistsError, LosslessError, MessageError, SchemaError
 from lossless.store.tables import CheckpointPartRow
 from lossless_langchain.codec import decode_stored
 from lossless_langgraph import LosslessSaver
@@ -176,7 +176,8 @@ def test_thread_ids_are_texts(saver: LosslessSaver) -> None:
 @pytest.mark.parametrize("configurable", [{}, {"thread_id": ""}, {"thread_id": "\0"}])
 def test_a_config_without_a_usable_thread_is_refused(saver: LosslessSaver, configurable: Any) -> None:
     given: Any = {"configurable": configurable}
-    for attempt in (saver.get_tuple, lambda one: list(saver.list(one)), lambda one: put(saver, {"n": 1}, one)):
+    attempts: list[Any] = [saver.get_tuple, lambda one: list(saver.list(one)), lambda one: put(saver, {"n": 1}, one)]
+    for attempt in (*attempts, lambda one: saver.put_writes(one, [("n", 1)], "task")):
         with pytest.raises(ConfigError, match="thread"):
             attempt(given)
 
@@ -185,6 +186,9 @@ def test_what_is_not_there_is_none(saver: LosslessSaver) -> None:
     assert saver.get_tuple(config()) is None
     put(saver, {"n": 1})
     assert saver.get_tuple(config(checkpoint_id="unknown")) is None
+    saver.put_writes(config(checkpoint_id="unknown"), [("n", 2)], "task")
+    assert saver.get_tuple(config(checkpoint_id="unknown")) is None
+    assert values(saver, put(saver, {"n": 3}, config(checkpoint_id="unknown"))) == {"n": 3}
     assert list(saver.list(config("unknown"))) == []
     saver.delete_thread("unknown")
     saver.copy_thread("unknown", "new")
@@ -197,18 +201,42 @@ def test_a_value_that_can_not_be_written_names_its_place(saver: LosslessSaver) -
     assert saver.get_tuple(config()) is None
 
 
-def test_a_changed_part_names_its_place(tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    ("table", "where", "place"),
+    [("checkpoint_part", "size = 502", r"channel 'state'\['a'\]\[1\]"), ("blob", "true", r"channel 'messages'\[0\]")],
+)
+def test_changed_content_names_its_place(tmp_path: Any, table: str, where: str, place: str) -> None:
     with Engine(f"sqlite:///{tmp_path}/x.db", load_plugins=False) as engine:
         saver = LosslessSaver(engine)
-        where = put(saver, {"state": {"a": ["good" * 50, "b" * 500]}})
+        here = put(saver, {"state": {"a": ["good" * 50, "b" * 500]}, "messages": [HumanMessage("c" * 500)]})
 
         def change(connection: Any) -> None:
-            connection.execute(text("DROP TRIGGER lossless_checkpoint_part_no_update"))
-            connection.execute(text("UPDATE lossless_checkpoint_part SET data = x'00' WHERE size = 502"))
+            connection.execute(text(f"DROP TRIGGER lossless_{table}_no_update"))
+            connection.execute(text(f"UPDATE lossless_{table} SET data = x'00' WHERE {where}"))
 
         engine.database.write(change)
-        with pytest.raises(CorruptError, match=r"thread 't', .*channel 'state'\['a'\]\[1\]"):
-            saver.get_tuple(where)
+        with pytest.raises(CorruptError, match=f"thread 't', .*{place}"):
+            saver.get_tuple(here)
+
+
+def test_a_value_that_the_serializer_refuses_to_read_names_its_place(saver: LosslessSaver) -> None:
+    pickling = LosslessSaver(saver.engine, serde=JsonPlusSerializer(pickle_fallback=True))
+    where = put(pickling, {"state": {"a": [1, range(3)]}})
+    assert values(pickling, where) == {"state": {"a": [1, range(3)]}}
+    with pytest.raises(CorruptError, match=r"thread 't', .*channel 'state'\['a'\]\[1\].*pickle"):
+        saver.get_tuple(where)
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Any) -> None:
+    path = tmp_path / "x.db"
+    with LosslessSaver.from_conn_string(str(path)) as saver:
+        put(saver, {"n": 1})
+        saver.engine.database.write(lambda c: c.execute(text("UPDATE lossless_schema_version SET version_num = '9999'")))
+    before = path.read_bytes()
+    for opened in (LosslessSaver.from_conn_string(str(path)).__enter__, lambda: LosslessSaver(f"sqlite:///{path}")):
+        with pytest.raises(SchemaError, match="9999"):
+            opened()
+    assert path.read_bytes() == before
 
 
 def test_a_copy_and_its_source_are_independent(saver: LosslessSaver) -> None:
