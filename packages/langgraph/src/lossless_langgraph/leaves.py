@@ -173,8 +173,10 @@ class StockLeaves(SerializedLeaves):
     def fingerprint_all(self, values: Sequence[Any]) -> bytes | None:
         """Give the fingerprint of several messages, made of all their fields."""
         held: list[Any] = []
+        names: dict[type, str | None] = {}
         for value in values:
-            name = stock_name(type(value))
+            kind = type(value)
+            name = names.get(kind) or names.setdefault(kind, stock_name(kind))
             if name is None or value.__pydantic_private__ is not None:
                 return None
             held += (name, value.__dict__, value.__pydantic_extra__)

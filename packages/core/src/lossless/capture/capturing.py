@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from lossless.capture.following import followed
 from lossless.capture.model import Host, Plan, Removal, Standing, Told, Track
 from lossless.capture.naming import part_name
-from lossless.capture.past import Before, held_at, newest_but, stored_at, written_after
+from lossless.capture.past import Before, held_at, newest_but, own_and_newest, stored_at, written_after
 from lossless.capture.rows import refuse_erased, rows_from, without_erased
 from lossless.capture.views import hidden_and_shown, restored
 from lossless.checkpoints import CheckpointDraft, Pair, Place
@@ -25,7 +25,6 @@ from lossless.checkpoints.sharing import load_messages
 from lossless.dag.heads import Head, create_thread, keep_collectors_out, key_at, lock_head, swing
 from lossless.dag.ingest import Ingested, ingest
 from lossless.dag.lineage import find_key
-from lossless.dag.parts import owner_of
 from lossless.dag.view import View
 from lossless.errors import CorruptError
 from lossless.store.append import Draft
@@ -164,7 +163,7 @@ class Captured:
             ErasedInStateError: the state holds messages that were erased.
         """
         host, namespace = self.capture.host, self.capture.host.namespace
-        own = stored_at(connection, namespace, line, self.place, self.place.checkpoint_id)
+        own, newest = own_and_newest(connection, namespace, line, self.place)
         if own is not None and own.pair is not None and own.channels == draft.channels:
             return own.pair
         self._told = [self._tell(connection, line, track) for track in self.tracks]
@@ -174,13 +173,14 @@ class Captured:
             kept = self._private(connection, line, kept)
         if self._head is None and not any(kept):
             return None
-        if self._head is not None and owner_of(connection, namespace, self.key.thread_id) != part_of:
+        if self._head is not None and self._head.part_of != part_of:
             return None  # somebody else's, that happens to have this name
-        head = self._head or create_thread(
-            connection, self.key, host.views, format=self.capture.format, now=host.now(), part_of=part_of
-        )
+        head = self._head
+        if head is None:
+            format, now = self.capture.format, host.now()
+            head = create_thread(connection, self.key, host.views, format=format, now=now, part_of=part_of)
+            _own, newest = own_and_newest(connection, namespace, line, self.place)  # others may have been waited for
         self.keys = (key_at(connection, self.key, head), *self.keys[1:])
-        newest = newest_but(connection, namespace, line, self.place)
         plan = self._plan(connection, line, head, newest, kept)
         pair = self._carry_out(connection, head, plan, kept)
         if newest is not None and newest.place.checkpoint_id > self.place.checkpoint_id:
@@ -304,7 +304,10 @@ class Captured:
         self._drafts = self._new(connection, [item for item in wanted if item[:1] != ERASED])
         if self._drafts:
             format = self.capture.format
-            self._done = ingest(connection, key, host.views, self._drafts, remake, format=format, now=now, again=True)
+            stands = None if moved else head
+            self._done = ingest(
+                connection, key, host.views, self._drafts, remake, format=format, now=now, again=True, head=stands
+            )
             moved = moved or self._done.generation != head.generation
             view = self._done.view
         stored = [ref.seq for ref in self._done.refs] if self._done is not None else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
@@ -16,7 +16,7 @@ from lossless.checkpoints.rows import opened, write_body
 from lossless.store.prepared import Prepared
 from lossless.store.tables import CheckpointRow
 
-__all__ = ["Before", "held_at", "newest_but", "stored_at", "written_after"]
+__all__ = ["Before", "held_at", "newest_but", "own_and_newest", "stored_at", "written_after"]
 
 _CHECKPOINT = CheckpointRow.__table__  # type: ignore[attr-defined]
 
@@ -46,6 +46,16 @@ def newest_but(connection: Connection, namespace: str, line: Line, place: Place)
     """Give the newest checkpoint of a graph, leaving one out of account."""
     found = [_NEWEST.first(connection, _named(namespace, strand, place)) for strand in line.strands]
     return _before(connection, namespace, line, place, max((row for row in found if row), key=_id, default=None))
+
+
+def own_and_newest(connection: Connection, namespace: str, line: Line, place: Place) -> tuple[Before | None, Before | None]:
+    """Give a checkpoint, and the newest other one of its graph, each if it is stored: mostly it is new, and one look tells."""
+    newest = newest_but(connection, namespace, line, replace(place, checkpoint_id=""))
+    if newest is None or newest.place.checkpoint_id < place.checkpoint_id:
+        return None, newest
+    if newest.place.checkpoint_id == place.checkpoint_id:
+        return newest, newest_but(connection, namespace, line, place)
+    return stored_at(connection, namespace, line, place, place.checkpoint_id), newest
 
 
 def stored_at(connection: Connection, namespace: str, line: Line, place: Place, checkpoint_id: str) -> Before | None:

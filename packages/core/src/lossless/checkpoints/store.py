@@ -45,6 +45,7 @@ from lossless.store.database import Database
 from lossless.store.digests import address, blob_digest
 from lossless.store.namespaces import Secrets
 from lossless.store.rereading import rereads
+from lossless.store.statements import batched
 
 __all__ = ["CheckpointStore", "Walk"]
 
@@ -309,9 +310,10 @@ class CheckpointStore:
             or absent_parts(connection, self._namespace, line.pool, gathered.relied - gathered.parts.keys())
         ):
             return None
-        if gathered.shared and not share_messages(connection, self._namespace, line.pool, gathered.shared, gathered.messages):
-            return None
-        insert_parts(connection, self._namespace, line.pool, gathered.parts)
+        with batched(connection):
+            if gathered.shared and not share_messages(connection, self._namespace, line.pool, gathered.shared, gathered.messages):
+                return None
+            insert_parts(connection, self._namespace, line.pool, gathered.parts)
         return line
 
     @rereads

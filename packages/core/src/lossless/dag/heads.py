@@ -58,6 +58,7 @@ class Head(NamedTuple):
         format: the serialisation of the thread's payloads unless an append says otherwise.
         since: the first seq that may be seen, 1 unless it was deleted and begun again.
         parent: the thread that it was branched from, or None; ``cut``: the last seq that it has from there.
+        part_of: the thread that it is part of, if any.
     """
 
     view: bytes
@@ -72,6 +73,7 @@ class Head(NamedTuple):
     since: int = 1
     parent: str | None = None
     cut: int = 0
+    part_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,7 @@ class Move:
 
 
 _OF_THREAD = (
-    select(_HEAD, _THREAD.c.format, _THREAD.c.parent, _THREAD.c.cut)
+    select(_HEAD, _THREAD.c.format, _THREAD.c.parent, _THREAD.c.cut, _THREAD.c.part_of)
     .join(_THREAD, (_THREAD.c.namespace == _HEAD.c.namespace) & (_THREAD.c.thread_id == _HEAD.c.thread_id))
     .where(_HEAD.c.namespace == bindparam("namespace"), _HEAD.c.thread_id == bindparam("thread_id"))
 )
@@ -107,6 +109,7 @@ _REVIVE = Prepared(
     .values(deleted_at=null(), updated_at=bindparam("now"))
 )
 _INSERT_THREAD = Prepared(insert_new(_THREAD))
+_KEEP_OUT = Prepared(text(f"LOCK TABLE {_HEAD.name} IN ROW EXCLUSIVE MODE"))
 
 
 def read_head(connection: Connection, key: ThreadKey, *, deleted: bool = False) -> Head | None:
@@ -131,7 +134,7 @@ def keep_collectors_out(connection: Connection) -> None:
     shows in the epoch. SQLite has one writer anyway.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"LOCK TABLE {_HEAD.name} IN ROW EXCLUSIVE MODE"))
+        _KEEP_OUT.run(connection, {})
 
 
 def lock_existing_head(connection: Connection, key: ThreadKey) -> Head:
@@ -167,6 +170,7 @@ def _head(connection: Connection, key: ThreadKey, row: Any) -> Head | None:
         since=row.since,
         parent=row.parent,
         cut=row.cut,
+        part_of=row.part_of,
     )
 
 
@@ -197,6 +201,7 @@ def create_thread(
         lookalike_ids=False,
         updated_at=now,
         format=format,
+        part_of=part_of,
     )
     for _ in range(3):
         created = begin_thread(connection, key, views, GENESIS, start, why="created", part_of=part_of)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from lossless.dag.editing import Remake, edit, revisions_since, shown_revision
-from lossless.dag.heads import create_thread, key_at, lock_existing_head, lock_head, moves, swing
+from lossless.dag.heads import Head, create_thread, key_at, lock_existing_head, lock_head, moves, swing
 from lossless.dag.matching import ReadMessages, new_drafts
 from lossless.dag.placing import show_newest_request
 from lossless.dag.view import View, ViewStore
@@ -45,6 +45,7 @@ def ingest(
     format: str,
     now: int,
     again: bool = False,
+    head: Head | None = None,
 ) -> Ingested:
     """Store drafts at the end of a thread, which is created if it is not there.
 
@@ -57,8 +58,9 @@ def ingest(
         format: the thread's, if it is created.
         now: the time, in microseconds.
         again: whether what was taken out of the view is stored once more when it is given again with its id.
+        head: where the thread stands, if the caller has locked it.
     """
-    head = lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
+    head = head or lock_head(connection, key) or create_thread(connection, key, views, format=format, now=now)
     key = key_at(connection, key, head)
     view = views.load(connection, key.namespace, head.view)
     gone = _Gone(view.hidden()) if again else ()
