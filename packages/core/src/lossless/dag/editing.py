@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from lossless.dag.opening import open_paths, ref_to, runs
 from lossless.dag.placing import is_hidden, show_instead
@@ -17,6 +17,7 @@ from lossless.dag.segments import Hidden, Raw, Segment, Tail
 from lossless.dag.summaries import Summary, store_summary
 from lossless.dag.view import View
 from lossless.store.keys import ThreadKey
+from lossless.store.prepared import Prepared
 from lossless.store.read import facts_of
 from lossless.store.tables import MessageRow
 
@@ -70,14 +71,21 @@ def revisions_since(connection: Connection, key: ThreadKey, seq: int) -> list[tu
     """Give the revisions stored at ``seq`` or later as (replaced seq, its revision's seq), oldest first."""
     found: list[tuple[int, int]] = []
     for thread_id, first, last in key.ranges(seq, 2**62):
-        statement = select(_MESSAGE.c.revises, _MESSAGE.c.seq).where(
-            _MESSAGE.c.namespace == key.namespace,
-            _MESSAGE.c.thread_id == thread_id,
-            _MESSAGE.c.revises.is_not(None),
-            _MESSAGE.c.seq.between(first, last),
-        )
-        found += [(row.revises, row.seq) for row in connection.execute(statement.order_by(_MESSAGE.c.seq))]
+        within = {"namespace": key.namespace, "thread_id": thread_id, "first": first, "last": last}
+        found += [(row.revises, row.seq) for row in _REVISIONS.all(connection, within)]
     return found
+
+
+_REVISIONS = Prepared(
+    select(_MESSAGE.c.revises, _MESSAGE.c.seq)
+    .where(
+        _MESSAGE.c.namespace == bindparam("namespace"),
+        _MESSAGE.c.thread_id == bindparam("thread_id"),
+        _MESSAGE.c.revises.is_not(None),
+        _MESSAGE.c.seq.between(bindparam("first"), bindparam("last")),
+    )
+    .order_by(_MESSAGE.c.seq)
+)
 
 
 def shown_revision(connection: Connection, key: ThreadKey, view: View, seq: int) -> int:

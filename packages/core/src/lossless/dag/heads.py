@@ -108,6 +108,7 @@ _REVIVE = Prepared(
     )
     .values(deleted_at=null(), updated_at=bindparam("now"))
 )
+_INSERT_HEAD = Prepared(insert(_HEAD))
 _INSERT_THREAD = Prepared(insert_new(_THREAD))
 _KEEP_OUT = Prepared(text(f"LOCK TABLE {_HEAD.name} IN ROW EXCLUSIVE MODE"))
 
@@ -236,8 +237,8 @@ def begin_thread(
         return None
     address = views.store(connection, key.namespace, view)
     head = start._replace(view=address, since=key.since, parent=parent, cut=key.cut)
-    connection.execute(
-        insert(_HEAD),
+    _INSERT_HEAD.run(
+        connection,
         {
             **identity,
             "view": address,
