@@ -7,11 +7,12 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lossless import Engine, SummarizeRequest
-from lossless.compaction.prompts import framed, instructions, mark_of
+from lossless.compaction.prompts import framed, instructions, mark_of, previous_end
+from lossless.tokens import counter_for
 from lossless_scripts import INJECTIONS, Counting, honest
 
 HEADER = re.compile(r"^\[(\S+) (user|assistant|tool|system|developer)\]$", re.MULTILINE)
@@ -34,6 +35,15 @@ def inside(request: SummarizeRequest) -> str:
     first, *lines, last = request.text.split("\n")
     assert (first, last) == (f"--- transcript {request.mark} begins ---", f"--- transcript {request.mark} ends ---")
     return "\n".join(lines)
+
+
+@settings(max_examples=20)
+@given(st.text(max_size=900) | st.sampled_from(["数据。" * 400, "🙂👩‍🚀" * 300, "word " * 400, "\ud800" * 800]))
+def test_what_went_before_is_told_in_200_tokens_at_the_most_in_any_script(text: str) -> None:
+    end = previous_end(text, counter_for())
+    assert text.endswith(end)
+    assert counter_for().count(end) <= 200
+    assert len(end) >= min(len(text), 40)
 
 
 def test_equal_calls_are_equal_byte_for_byte_and_different_ones_have_different_marks() -> None:

@@ -87,6 +87,17 @@ def test_no_swap_lands_while_a_call_waits_for_its_result(reasoning: str) -> None
         assert thread.context().tokens < engine.require_budget().limits(engine.margin).soft
 
 
+def test_an_append_that_adds_nothing_looks_at_the_thresholds_all_the_same() -> None:
+    with Engine("sqlite://", window=8_000, background=False, load_plugins=False) as engine:
+        thread = engine.thread("t")
+        talk(thread, 60, compact=False)
+        given = {"id": "q", "role": "user", "content": "And now?"}
+        first = thread.append(given, compact=False)
+        assert not any(item.kind == "summary" for item in thread.context().items)
+        assert thread.append(given) == first
+        assert any(item.kind == "summary" for item in thread.context().items)
+
+
 def test_a_swap_that_waited_is_told_when_it_is_made_and_its_calls_only_once() -> None:
     events, script = Events(), Counting(honest)
     with Engine("sqlite://", window=8_000, summarizer=script, plugins=[events], load_plugins=False) as engine:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from lossless.compaction.acceptance import cleaned
 from lossless.compaction.calls import Calls, ModelCalls
-from lossless.compaction.prompts import framed, instructions, mark_of
+from lossless.compaction.prompts import framed, instructions, mark_of, previous_end
 from lossless.policies.model import Answer, Summarizer, SummarizeRequest
 from lossless.summarizers.calling import told_by
 from lossless.tokens.counter import TokenCounter
@@ -70,7 +70,7 @@ def ask_piecewise(
     texts: list[str] = []
     answer = Answer(text="")
     for piece in pieces:
-        previous = texts[-1][-len(request.previous) - 200 :] if texts else request.previous
+        previous = previous_end(texts[-1], counter) if texts else request.previous
         mark = mark_of(told, previous, piece)
         part = replace(request, text=framed(piece, mark), instructions=told, target_tokens=target, previous=previous, mark=mark)
         answer = models.ask(summarizer, part, calls)

@@ -16,11 +16,12 @@ from lossless.dag.summaries import Summary
 from lossless.messages.model import Message
 from lossless.messages.parts import Call, Media, Opaque, Part, Reasoning, Result, Text
 from lossless.policies.quotes import replace_quotes
+from lossless.tokens.counter import TokenCounter
 
 __all__ = ["framed", "instructions", "mark_of", "previous_end", "transcript"]
 
-_PREVIOUS_CHARACTERS = 600
-"""About 150 tokens: enough to carry on a thought, too little to be copied from."""
+_PREVIOUS_CHARACTERS, _PREVIOUS_TOKENS = 600, 200
+"""Enough to carry on a thought, too little to be copied from; the characters are about 150 tokens of English."""
 
 _TASK = {
     0: "Summarise this part of a conversation between a person, an assistant and its tools.",
@@ -45,9 +46,12 @@ def instructions(level: int, depth: int, target: int) -> str:
     return f"{_TASK[min(depth, 2)]} {_RULES} {_FORMS[level]} Use at most {target} tokens."
 
 
-def previous_end(text: str) -> str:
-    """Give the end of the summary before, for continuity only."""
-    return text[-_PREVIOUS_CHARACTERS:]
+def previous_end(text: str, counter: TokenCounter) -> str:
+    """Give the end of the summary before, for continuity only: at most 200 tokens of it, in any script."""
+    end = text[-_PREVIOUS_CHARACTERS:]
+    while counter.count(end) > _PREVIOUS_TOKENS:
+        end = end[len(end) // 8 + 1 :]
+    return end
 
 
 def framed(text: str, mark: str) -> str:

@@ -185,7 +185,7 @@ class SummaryWriter:
             level=1 if ask.level == 1 else 2,
             depth=depth,
             instructions=told,
-            previous=previous_end(previous),
+            previous=previous_end(previous, self._counter),
             mark=mark,
             thread_id=calls.thread_id,
         )
