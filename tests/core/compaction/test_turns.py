@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lossless import CompactionResult, Engine, SummarizeRequest, Thread, hookimpl
+from lossless.compaction.compactor import Effort
 from lossless.compaction.loops import Loop, hold_reason
 from lossless.compaction.plan import Block
 from lossless_scripts import Counting, honest
@@ -207,6 +208,31 @@ def test_what_was_prepared_by_another_model_is_dropped() -> None:
         assert thread.wait(30)
         assert "promoted" in events.names
         assert events.names.index("dropped") < events.names.index("promoted")
+
+
+def test_an_operation_waits_for_another_one_of_its_process_no_longer_than_it_may() -> None:
+    running, go = threading.Event(), threading.Event()
+
+    def slow(request: SummarizeRequest) -> str:
+        running.set()
+        assert go.wait(30)
+        return honest(request)
+
+    with Engine("sqlite://", window=8_000, summarizer=slow, load_plugins=False) as engine:
+        thread = engine.thread("t")
+        until_soft(engine, thread)
+        thread.append({"role": "assistant", "content": LONG})
+        assert running.wait(30)
+        limits = engine.require_budget().limits(engine.margin)
+        key = engine.key_of("t")
+        found = engine.compact(key, limits, 32, Effort(seconds=0.1, calls=9, force=True, patience=0.05))
+        assert (found.changed, found.status) == (False, "nothing")
+        assert "under way" in found.reason
+        waiter = threading.Thread(target=lambda: go.wait(0.2) or go.set())
+        waiter.start()
+        found = engine.compact(key, limits, 32, Effort(seconds=0.1, calls=9, force=True, patience=30.0))
+        waiter.join()
+        assert (found.model_calls, found.status) == (0, "partial"), "its time was used up by waiting"
 
 
 def test_two_engines_do_not_compact_a_thread_at_once(url: str) -> None:

@@ -55,7 +55,7 @@ _SPENT = "time or model calls were used up"
 class Effort:
     """How far an operation goes: seconds, model calls, whether a person asked for it, and whether below soft, too.
 
-    ``patience``: seconds to wait for another process that compacts the thread.
+    ``patience``: seconds of these to wait for another operation on the thread.
     """
 
     seconds: float
@@ -98,15 +98,17 @@ class Compactor:
     def compact(self, key: ThreadKey, limits: Limits, fresh_tail: int, effort: Effort) -> CompactionResult:
         """Compact a thread down to the target, or with ``force`` as far as possible; everything above hard comes first.
 
-        One operation of a thread runs at a time, in whatever process.
+        One operation of a thread runs at a time, in whatever process; the time that another one is waited for is its own.
         """
+        begun = time.monotonic()
         with self._turns.taken(key, effort.patience) as turn:
             head, view, epoch = self._where(key)
             if head is None:
                 return _result("nothing", "there is no such thread", 0, 0)
             tokens = view.tokens(head.total_tokens)
             if turn is None:
-                return _result("nothing", "another process compacts this thread", tokens, tokens)
+                return _result("nothing", "another compaction of this thread is under way", tokens, tokens)
+            effort = replace(effort, seconds=max(0.0, effort.seconds - (time.monotonic() - begun)))
             prepared = self._waiting.pop(key, None)
             if prepared is not None and prepared.made_by == self._writer.made_by:
                 result = self._promote(key, prepared, limits, effort, tokens)

@@ -73,40 +73,41 @@ class Turns:
 
     @contextmanager
     def taken(self, key: ThreadKey, patience: float) -> Iterator[Turn | None]:
-        """Take a thread's turn: wait for other threads as long as it takes, for other processes ``patience`` seconds.
+        """Take a thread's turn: wait ``patience`` seconds for whoever has it, in this process or another.
 
-        Gives None when another process did not end in time. Whoever has a turn may take it again.
+        Gives None when it was not given back in time. Whoever has a turn may take it again.
         """
         if self._pid != os.getpid():
             self._begin()  # a lock that was held when a child was forked would never be given back there
+        until = time.monotonic() + patience
         with self._lock:
             place = self._places.setdefault(key, _Place())
             place.users += 1
+        mine = leased = False
         try:
-            with place.lock:
-                place.depth += 1
-                turn = Turn(self, key, self._seconds) if place.depth > 1 or self._leased(key, patience) else None
-                try:
-                    yield turn
-                finally:
-                    place.depth -= 1
-                    if turn is not None and place.depth == 0:
-                        with suppress(
-                            StoreError, ClosedError
-                        ):  # what was done is done; a lease that is not given back ends by itself
-                            self._database.write(lambda connection: release_lease(connection, key, _WORK, self._holder))
+            mine = place.lock.acquire(timeout=patience)
+            place.depth += mine
+            leased = mine and (place.depth > 1 or self._leased(key, until))
+            yield Turn(self, key, self._seconds) if leased else None
         finally:
-            with self._lock:
-                place.users -= 1
-                if not place.users:
-                    self._places.pop(key, None)
+            try:
+                if leased and place.depth == 1:
+                    with suppress(StoreError, ClosedError):  # what was done is done; one that is not given back ends by itself
+                        self._database.write(lambda connection: release_lease(connection, key, _WORK, self._holder))
+            finally:
+                place.depth -= mine
+                if mine:
+                    place.lock.release()
+                with self._lock:
+                    place.users -= 1
+                    if not place.users:
+                        self._places.pop(key, None)
 
     def take(self, key: ThreadKey, seconds: float) -> bool:
         """Take or keep the lease of a thread; give whether this engine has it."""
         return self._database.write(lambda connection: take_lease(connection, key, _WORK, self._holder, times.now(), seconds))
 
-    def _leased(self, key: ThreadKey, patience: float) -> bool:
-        until = time.monotonic() + patience
+    def _leased(self, key: ThreadKey, until: float) -> bool:
         pause = _PAUSE
         while not self.take(key, self._seconds):
             if time.monotonic() >= until:
