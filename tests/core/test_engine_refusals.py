@@ -51,6 +51,9 @@ def thread(engine: Engine) -> Thread:
         ("", None),
         ("sqlite:////nowhere/at/all/a.db", "/nowhere/at/all"),
         ("://", "URL"),
+        ("sqlite://agent.db", "SQLite"),
+        ("sqlite://me:secret@host/a.db", "SQLite"),
+        ("sqlite:///a.db?mode=ro", "SQLite"),
         ("sqlite:///\0.db", None),
     ],
 )
@@ -281,6 +284,40 @@ def test_what_is_not_there_is_named(engine: Engine, thread: Thread) -> None:
             ask()
         assert caught.value.hint
     assert len(thread.messages()) == 2
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b"])
+def test_what_no_name_can_hold_is_refused_where_it_is_asked_for(url: str, name: str) -> None:
+    with opened(url, window=8_000) as engine:
+        thread = engine.thread("t")
+        thread.append({"role": "user", "content": "hello"})
+        for ask in (
+            lambda: thread.expand(name),
+            lambda: thread.describe(name),
+            lambda: thread.restore(name),
+            lambda: thread.branch(name),
+            lambda: thread.delete(name),
+            lambda: engine.verify(name),
+            lambda: engine.erase("t", [name], reason="asked for"),
+            lambda: engine.delete_thread(name),
+        ):
+            with pytest.raises((MessageError, NotFoundError)) as caught:
+                ask()
+            assert caught.value.hint
+        assert list(thread.grep("hello", tool=name)) == []
+        assert [message.text for message in thread.messages()] == ["hello"]
+        assert engine.verify().ok
+
+
+@pytest.mark.parametrize("limit", [-(10**30), -2, 0, 1, 2**63, 10**30])
+def test_any_number_of_entries_can_be_asked_for(url: str, limit: int) -> None:
+    with opened(url, window=8_000) as engine:
+        thread = engine.thread("t")
+        thread.append([{"role": "user", "content": "hello"}, {"role": "user", "content": "hello again"}])
+        thread.delete("m_1")
+        assert len(engine.threads(limit)) == len(thread.grep("again", limit=limit)) == 1
+        assert len(thread.views(limit)) == min(max(0, limit), len(thread.views()))
+        assert engine.removals(limit) == []
 
 
 def test_looking_creates_nothing(engine: Engine) -> None:

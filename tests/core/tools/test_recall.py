@@ -82,7 +82,17 @@ def test_a_message_longer_than_the_cap_goes_on_within_itself(engine: lossless.En
 
 @pytest.mark.parametrize(
     "arguments",
-    ["{", "[]", "", '{"id": 5}', '{"id": "nobody"}', '{"id": "m_1", "offset": -1}', '{"id": "m_1", "what": 1}', "[" * 100_000],
+    [
+        "{",
+        "[]",
+        "",
+        '{"id": 5}',
+        '{"id": "nobody"}',
+        r'{"id": "\ud83d"}',
+        '{"id": "m_1", "offset": -1}',
+        '{"id": "m_1", "what": 1}',
+        "[" * 100_000,
+    ],
 )
 def test_bad_input_is_answered_in_words(engine: lossless.Engine, arguments: str) -> None:
     answer = tools_of(engine)["lcm_expand"](arguments)

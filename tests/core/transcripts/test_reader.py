@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import tracemalloc
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -294,16 +295,29 @@ def test_a_first_line_that_is_cut_off_does_not_make_a_document(file: Any) -> Non
 
 
 def test_broken_compression_is_reported_after_what_came_before(file: Any, tmp_path: Path) -> None:
-    packed = gzip.compress(on_lines(*TURNS * 50).encode())
-    for data in (packed[:-9], packed[:60], packed[:40] + b"\0" * 20 + packed[60:]):
-        path = tmp_path / "s.jsonl.gz"
+    path = tmp_path / "s.jsonl.gz"
+    packer = zlib.compressobj(wbits=31)
+    begun = packer.compress(on_lines(*TURNS).encode()) + packer.flush(zlib.Z_FULL_FLUSH)
+    damaged = begun + b"\x07"  # a block of a kind that there is not
+    packer.compress(b'{"role": "user", "content": "cut')
+    for data in (begun, damaged, begun + packer.flush(zlib.Z_FULL_FLUSH), gzip.compress(on_lines(*TURNS).encode())[:-8]):
         path.write_bytes(data)
-        found, bad = read(path)
-        messages = found.get(ALONE, [])
-        assert messages == (TURNS * 50)[: len(messages)]
-        assert "can't be read further" in bad[-1].reason
+        found, (bad,) = read(path)
+        assert found == {ALONE: TURNS}
+        assert "can't be read further" in bad.reason
     path.write_bytes(gzip.compress(json.dumps(TURNS * 50).encode())[:-9])
     assert "can't be read further" in read(path)[1][-1].reason
+
+
+def test_packed_members_may_follow_each_other_and_what_follows_and_is_none_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl.gz"
+    members = gzip.compress(on_lines(*TURNS[:2]).encode()) + gzip.compress(on_lines(*TURNS[2:]).encode())
+    path.write_bytes(members + b"\0" * 512)
+    assert read(path) == ({ALONE: TURNS}, [])
+    path.write_bytes(members + b"garbage")
+    found, (bad,) = read(path)
+    assert found == {ALONE: TURNS}
+    assert "can't be read further" in bad.reason
 
 
 @pytest.mark.parametrize(

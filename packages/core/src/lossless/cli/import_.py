@@ -9,7 +9,7 @@ import typer
 
 from lossless.cli.opening import opened
 from lossless.cli.options import AsJson, ModelOption, NamespaceOption, UrlOption, WindowOption
-from lossless.cli.output import console, number, styled, write_json
+from lossless.cli.output import console, counted, number, styled, write_json
 
 if TYPE_CHECKING:
     from lossless.cli.importing import Imported, Problem
@@ -73,12 +73,12 @@ def _summary(done: list[Imported], problems: list[Problem]) -> dict[str, Any]:
 
 def _print_summary(summary: dict[str, Any]) -> None:
     count = len(summary["threads"])
-    touched = f"{number(count)} {'thread' if count == 1 else 'threads'}"
+    touched = counted(count, "thread")
     if count and count <= 3:
         touched += f" ({', '.join(one['id'] for one in summary['threads'])})"
     console().print(
         styled(
-            f"{touched}: {number(summary['added'])} messages added, {number(summary['tokens'])} tokens, ",
+            f"{touched}: {counted(summary['added'], 'message')} added, {counted(summary['tokens'], 'token')}, ",
             (f"{number(summary['skipped'])} skipped", "bold red" if summary["skipped"] else ""),
         )
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,7 +62,7 @@ def _page(
     while start < end:
         until = min(end, start + max(limit, _FEWEST))
         window = sorted(thread.messages(start, until, deleted), key=lambda message: message.seq)
-        taken = list(islice(window, limit - len(found)))
+        taken = window[: limit - len(found)]
         found += taken
         if len(found) == limit:
             after = taken[-1].seq + 1

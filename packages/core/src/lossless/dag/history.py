@@ -12,6 +12,7 @@ from lossless.dag.heads import Move, moves
 from lossless.dag.segments import Hidden, Raw
 from lossless.dag.view import View, ViewStore
 from lossless.store.keys import ThreadKey
+from lossless.store.pages import MOST
 from lossless.store.times import from_stored
 
 __all__ = ["ViewDiff", "ViewRecord", "diff_views", "view_records"]
@@ -56,6 +57,7 @@ def view_records(
     connection: Connection, key: ThreadKey, *, limit: int | None = None, views: ViewStore | None = None
 ) -> list[ViewRecord]:
     """Give the views that a thread had, newest first; with ``views``, which loads them, what each changed."""
+    limit = None if limit is None else min(max(0, limit), MOST)
     found = moves(connection, key, limit=None if limit is None else limit + 1)
     records: list[ViewRecord] = []
     for place, move in enumerate(found[:limit]):

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Connection, and_, or_, select
 
 from lossless.store.keys import Reach
-from lossless.store.pages import Page, read_cursor, write_cursor
+from lossless.store.pages import MOST, Page, read_cursor, write_cursor
 from lossless.store.tables import HeadRow, ThreadRow
 from lossless.store.times import from_stored
 
@@ -32,12 +32,13 @@ class ThreadInfo:
 
 def list_threads(connection: Connection, reach: Reach, *, limit: int, cursor: str | None) -> Page[ThreadInfo]:
     """List the threads within reach, the one appended to last first; those that are part of another one are left out."""
+    limit = min(max(1, limit), MOST)
     statement = (
         select(_HEAD, _THREAD.c.format, _THREAD.c.created_at)
         .join(_THREAD, and_(_THREAD.c.namespace == _HEAD.c.namespace, _THREAD.c.thread_id == _HEAD.c.thread_id))
         .where(_HEAD.c.namespace == reach.namespace, _HEAD.c.deleted_at.is_(None), _THREAD.c.part_of.is_(None))
         .order_by(_HEAD.c.updated_at.desc(), _HEAD.c.thread_id)
-        .limit(max(1, limit) + 1)
+        .limit(limit + 1)
     )
     if reach.threads is not None:
         statement = statement.where(_HEAD.c.thread_id.in_(reach.threads))
@@ -47,7 +48,7 @@ def list_threads(connection: Connection, reach: Reach, *, limit: int, cursor: st
         later = and_(_HEAD.c.updated_at == at, _HEAD.c.thread_id > after)
         statement = statement.where(or_(_HEAD.c.updated_at < at, later))
     rows = connection.execute(statement).all()
-    kept = rows[: max(1, limit)]
+    kept = rows[:limit]
     more = write_cursor(kept[-1].updated_at, kept[-1].thread_id) if len(rows) > len(kept) else None
     threads = [
         ThreadInfo(

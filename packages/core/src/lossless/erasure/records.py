@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, select
 
 from lossless.erasure.model import Removal
+from lossless.store.pages import MOST
 from lossless.store.tables import ErasureRow
 from lossless.store.times import from_stored
 from lossless.store.vault import vault_of
@@ -16,6 +17,7 @@ _ERASURE = ErasureRow.__table__  # type: ignore[attr-defined]
 
 def list_removals(connection: Connection, namespace: str, *, limit: int | None = None) -> list[Removal]:
     """Give the removals of a namespace, newest first."""
+    limit = None if limit is None else min(max(0, limit), MOST)
     statement = select(_ERASURE).where(_ERASURE.c.namespace == namespace).order_by(_ERASURE.c.number.desc()).limit(limit)
     vault = vault_of(connection)
     return [

@@ -30,7 +30,7 @@ def open_database(url: str, *, durability: Durability = "full", create: bool = T
 
     Raises:
         ConfigError: the durability is not known, or the driver of the database is not installed.
-        UrlError: it can't be read, or its scheme is not known.
+        UrlError: it can't be read, its scheme is not known, or it says what SQLite has no use for.
         StoreOpenError: no such directory or server, no permission, not a database, or absent and not to be made.
         SchemaError: made by a newer version.
     """
@@ -41,6 +41,10 @@ def open_database(url: str, *, durability: Durability = "full", create: bool = T
     vault = Vault(cipher)
     parsed = _parse(url)
     if parsed.drivername in _SQLITE:
+        if parsed.query or any(part is not None for part in (parsed.host, parsed.port, parsed.username, parsed.password)):
+            raise UrlError(
+                "the URL of a SQLite database has neither host nor options", hint="use sqlite:///file.db, or sqlite://"
+            )
         return open_sqlite(parsed.set(drivername="sqlite+pysqlite"), durability=durability, create=create, vault=vault)
     if parsed.drivername in _POSTGRES:
         try:

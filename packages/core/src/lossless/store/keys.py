@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lossless.errors import MessageError
 
-__all__ = ["Reach", "ThreadKey", "checked_name"]
+__all__ = ["Reach", "ThreadKey", "checked_name", "unstorable"]
 
 
 class ThreadKey(NamedTuple):  # what is kept in memory is found by it, so that it is hashed several times a message
@@ -86,5 +86,10 @@ def checked_name(value: object, what: str) -> str:
     if not value or len(value) > 512:
         raise MessageError(f"{what} must have 1 to 512 characters", hint="give a shorter, non-empty string")
     if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
-        raise MessageError(f"{what} holds a NUL or a lone surrogate", hint="use other characters in names")
+        raise unstorable(what)
     return value
+
+
+def unstorable(what: str = "a name or text that was given") -> MessageError:
+    """Make the error for what no database can keep as text, nor be asked for: a NUL or a lone surrogate is in it."""
+    return MessageError(f"{what} holds a NUL or a lone surrogate", hint="use other characters in names")

@@ -10,9 +10,12 @@ from typing import Any, Generic, TypeVar
 
 from lossless.errors import QueryError
 
-__all__ = ["Page", "read_cursor", "write_cursor"]
+__all__ = ["MOST", "Page", "read_cursor", "write_cursor"]
 
 T = TypeVar("T")
+
+MOST = 2**31
+"""Entries of a page at the most, whatever is asked for: what every database can be asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ _BEGIN, _WRITER, _MADE_AT = "lossless_begin", "lossless_writer", "lossless_made_
 _FOUND = "lossless_schema_found"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _MIGRATE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_FAILURES = (psycopg.Error, DBAPIError, PoolTimeout, UnicodeEncodeError)
 _ASKING = f"; SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant
 
 
@@ -153,9 +154,9 @@ class PostgresDatabase(Database):
             with self.gate, self._patient_transaction(_READ + _ASKING) as connection:
                 begun = True
                 yield self._announced(connection)
-        except (psycopg.Error, DBAPIError, PoolTimeout) as error:
+        except _FAILURES as error:
             said = translate(error, self.url)
-            if isinstance(said, StoreBusyError) and not isinstance(error, PoolTimeout):
+            if isinstance(said, StoreBusyError) and not isinstance(error, (PoolTimeout, UnicodeEncodeError)):
                 said.interrupted = begun and is_dropped(error)
             raise said from error
 
@@ -168,7 +169,7 @@ class PostgresDatabase(Database):
         try:
             with self.gate:
                 return self._write(job)
-        except (psycopg.Error, DBAPIError, PoolTimeout) as error:
+        except _FAILURES as error:
             raise translate(error, self.url) from error
         finally:
             self._here.writing = False

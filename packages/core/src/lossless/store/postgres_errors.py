@@ -7,13 +7,15 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from lossless.errors import StoreBusyError, StoreError, StoreOpenError
+from lossless.errors import LosslessError, StoreBusyError, StoreError, StoreOpenError
+from lossless.store.keys import unstorable
 
 __all__ = ["is_conflict", "is_dropped", "translate"]
 
 Failure = psycopg.Error | DBAPIError
 _CONFLICTS = ("40001", "40P01")
 _GONE = ("57P01", "57P02", "57P03")  # shut down by an administrator, crashed, not yet up
+_NUL = "cannot contain NUL"  # what the client says of a text before it asks the server
 _SECRET = ("password", "sslpassword")
 
 _NO_PASSWORD = "no password supplied"  # noqa: S105 - words of an error
@@ -44,8 +46,10 @@ def is_dropped(error: Failure) -> bool:
     return state is None or state in _GONE or state.startswith("08")
 
 
-def translate(error: Failure | PoolTimeout, url: URL, *, opening: bool = False) -> StoreError:
+def translate(error: Failure | PoolTimeout | UnicodeEncodeError, url: URL, *, opening: bool = False) -> LosslessError:
     """Say in our words what went wrong, when the database was opened or later."""
+    if isinstance(error, UnicodeEncodeError) or (isinstance(error, (psycopg.DataError, DBAPIError)) and _NUL in str(error)):
+        return unstorable()
     where = f"the PostgreSQL database {url.database or url.username or ''}"
     if isinstance(error, PoolTimeout):
         return StoreBusyError(f"all connections to {where} are in use", hint="try again, or call from fewer threads at once")

@@ -358,7 +358,7 @@ class SqliteDatabase(Database):
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (DBAPIError, sqlite3.Error, UnicodeDecodeError) as error:
+        except (DBAPIError, sqlite3.Error, UnicodeError) as error:
             raise in_our_words(error, self.url) from error
 
 

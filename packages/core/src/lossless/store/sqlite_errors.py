@@ -7,13 +7,18 @@ import sqlite3
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from lossless.errors import StoreBusyError, StoreError, StoreOpenError
+from lossless.errors import LosslessError, StoreBusyError, StoreError, StoreOpenError
+from lossless.store.keys import unstorable
 
 __all__ = ["in_our_words", "translate"]
 
 
 def in_our_words(error: Exception, url: URL) -> Exception:
     """Give our error for what the driver raised, which stays its cause; others stay as they are."""
+    if isinstance(error, UnicodeEncodeError):
+        said: LosslessError = unstorable()
+        said.__cause__ = error
+        return said
     quoted = isinstance(error, UnicodeDecodeError) and b"malformed" in error.object  # what SQLite says of a damaged schema
     if not quoted and not isinstance(error, (DBAPIError, sqlite3.Error)):
         return error

@@ -108,7 +108,10 @@ def _lines(source: Source) -> Iterator[_Piece]:
         if line.data is None:
             yield BadLine(number, f"longer than {LONGEST_LINE // 2**20} MiB")
         elif line.data.strip():
-            yield _piece(decode_line(line.data), number, number, len(line.data))
+            piece = _piece(decode_line(line.data), number, number, len(line.data))
+            if source.broken and isinstance(piece, BadLine):
+                break  # it is where reading ended: said once, below
+            yield piece
     if source.broken:
         yield BadLine(number, source.broken)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from lossless.errors import NotFoundError
 
@@ -18,6 +17,7 @@ __all__ = ["LONGEST_LINE", "Line", "Source", "check_file", "lines"]
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of the longest line, and characters of the longest JSON value in a document, that are read."""
 _CHUNK = 256 * 1024
+_GZIP = 31  # for zlib: a gzip header, and the largest window
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 Progress = Callable[[int], None]
@@ -80,9 +80,8 @@ class Source:
         with self._path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
-            reader = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
             try:
-                while chunk := reader.read(_CHUNK):
+                for chunk in filter(None, _members(file) if packed else iter(lambda: file.read(_CHUNK), b"")):
                     yield chunk
                     if self._progress is not None:
                         self._progress(file.tell())
@@ -98,6 +97,35 @@ class Source:
             decoder.decode(b"", final=True)
         except UnicodeDecodeError as error:
             self.broken = f"the file can't be read further: {error.reason}"
+
+
+def _members(file: BinaryIO) -> Iterator[bytes]:
+    """Unpack the members of a gzip file, each chunk as soon as it is there: what comes before damage is not lost with it.
+
+    Raises:
+        EOFError: the file ends within a member.
+        zlib.error: what comes next is damaged, or no gzip.
+    """
+    member, packed = None, b""
+    while packed := packed or file.read(_CHUNK):
+        if member is None:
+            packed = packed.lstrip(b"\0")  # members may be padded
+            member = zlib.decompressobj(_GZIP) if packed else None
+            continue
+        before = member.copy()
+        try:
+            chunk = member.decompress(packed, _CHUNK)
+        except zlib.error:
+            for place in range(len(packed)):  # byte by byte up to the damage, which raises again
+                yield before.decompress(packed[place : place + 1])
+            raise
+        packed = member.unused_data if member.eof else member.unconsumed_tail
+        yield chunk
+        member = None if member.eof else member
+    if member is not None:
+        yield member.flush()
+        if not member.eof:
+            raise EOFError("it is cut off")
 
 
 def lines(chunks: Iterable[bytes], longest: int = LONGEST_LINE) -> Iterator[Line]:
