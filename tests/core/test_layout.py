@@ -42,6 +42,7 @@ FACADE = frozenset({"settings", "builtins", "compacting", "engine", "reading", "
 ADAPTERS = frozenset(PACKAGES) - {"lossless"}
 MAY_USE = {"lossless_langgraph": {"lossless_langchain"}}  # the only adapter that builds on another
 
+MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 60
 
@@ -114,6 +115,12 @@ def test_a_room_imports_lower_rooms_only(module: Module) -> None:
 @pytest.mark.parametrize("module", modules(*sorted(ADAPTERS)), ids=lambda module: module.name)
 def test_an_adapter_uses_public_names_only(module: Module) -> None:
     assert private_uses(module.name, imports(module.name, module.tree, is_package=module.is_package)) == []
+
+
+def test_the_map_of_the_code_names_every_room_and_every_module_of_the_adapters() -> None:
+    names = {path.name for folder in PACKAGES.values() for path in folder.iterdir() if path.is_dir() or path.suffix == ".py"}
+    unsaid = {"__init__.py", "__main__.py", "__pycache__"}
+    assert {name for name in names - unsaid if f"`{name}`" not in MAP and f"`{name}/`" not in MAP} == set()
 
 
 def test_every_room_has_a_tier() -> None:

@@ -80,6 +80,13 @@ def assert_all_kept(engine: Engine, thread: str, state: list[BaseMessage]) -> No
     assert engine.verify(thread).ok
 
 
+def test_middlewares_of_one_url_share_its_engine(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'own.db'}"
+    one, other = LosslessMiddleware(url, window=20_000), LosslessMiddleware(url, window=20_000)
+    assert one.engine is other.engine
+    one.engine.close()
+
+
 def test_below_soft_the_model_sees_the_state_unchanged(engine: Engine) -> None:
     model = ScriptedModel(script=looking(2))
     agent = create_agent(

@@ -8,7 +8,7 @@ import functools
 import json
 import pickle
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -23,7 +23,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from lossless import Engine
+from lossless import Engine, MessageRef, Shown
 from lossless.errors import ConfigError, LosslessError, MessageError
 from lossless_llamaindex import (
     LosslessAsyncChatStore,
@@ -33,6 +33,7 @@ from lossless_llamaindex import (
     import_chat_store,
     import_chat_table,
 )
+from lossless_llamaindex.stores.threads import take
 from lossless_llamaindex_cases import CASES, same
 from lossless_llamaindex_models import ScriptedLLM
 
@@ -558,3 +559,25 @@ def test_the_tables_of_the_sqlite_and_postgresql_stores_are_taken_over(tmp_path:
         assert LosslessChatStore(other).get_messages("u") == LosslessChatStore(engine).get_messages("u") == said("a", "b")
     lite.dispose()
     server.dispose()
+
+
+def test_what_is_taken_is_looked_through_once_however_much_it_is() -> None:
+    class Counted(list[MessageRef]):
+        looks = 0
+
+        def __iter__(self) -> Iterator[MessageRef]:
+            self.looks += 1
+            return super().__iter__()
+
+    with Engine("sqlite://", load_plugins=False) as engine:
+        thread = engine.thread("t")
+        thread.append([{"role": "user", "content": f"message {n}"} for n in range(50)])
+        chosen = Counted()
+
+        def choose(shown: Shown) -> Counted:
+            chosen[:] = shown.refs[:40]
+            return chosen
+
+        assert len(take(thread, choose)) == 40
+        assert thread.count() == 10
+        assert chosen.looks <= 3

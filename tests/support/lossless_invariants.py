@@ -12,9 +12,11 @@ from typing import Any
 from sqlalchemy import select
 
 from lossless import ActiveContext, Engine, Message, Thread
-from lossless.dag.coverage import covered_seqs
+from lossless.dag.coverage import Extents
 from lossless.dag.heads import read_head
+from lossless.dag.segments import Hidden, SummaryRef
 from lossless.dag.summaries import load_summaries
+from lossless.dag.view import View
 from lossless.messages import find_profile, problems
 from lossless.store.guards import GUARDED
 from lossless.store.keys import ThreadKey
@@ -164,13 +166,19 @@ def _strings(value: Any) -> list[str]:
 
 
 def _covered(engine: Engine, thread: Thread) -> list[tuple[int, str]]:
+    """Give every message that the view stands for, in the view's order, with how: ``raw``, ``hidden`` or a summary's id."""
     key = ThreadKey(engine.namespace, thread.id)
     with engine.database.read() as connection:
         head = read_head(connection, key)
         if head is None:
             return []
         view = engine.views.load(connection, engine.namespace, head.view)
-        return list(covered_seqs(connection, key, view, head.next_seq))
+        extents, found = Extents(connection, key), list[tuple[int, str]]()
+        for segment in view.segments:
+            how = segment.id if isinstance(segment, SummaryRef) else "hidden" if isinstance(segment, Hidden) else "raw"
+            ranges = extents.of_view(View((segment,)), head.next_seq)
+            found += [(seq, how) for first, last, _hidden in ranges for seq in range(first, last + 1)]
+        return found
 
 
 def _data_version(engine: Engine) -> tuple[int, int]:

@@ -17,7 +17,6 @@ from lossless.tokens import (
     TokenCounter,
     counter_for,
     encoding_for,
-    exact_for,
     margin_for,
     vocabulary,
 )
@@ -216,7 +215,6 @@ def test_a_panic_of_the_tokenizers_native_code_ends_in_an_estimate(monkeypatch: 
 )
 def test_a_model_has_its_own_encoding(model: str | None, encoding: str | None) -> None:
     assert encoding_for(model) == encoding
-    assert exact_for(model) is (encoding is not None)
     assert counter_for(model).name == encoding or (encoding is None and counter_for(model).name == "o200k_base")
 
 

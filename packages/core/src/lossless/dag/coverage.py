@@ -6,29 +6,15 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from lossless.dag.segments import Hidden, Raw, SummaryRef, Tail
-from lossless.dag.summaries import messages_under, sources_of
+from lossless.dag.segments import Hidden, SummaryRef, Tail
+from lossless.dag.summaries import sources_of
 from lossless.dag.view import View
 from lossless.errors import CorruptError
 from lossless.store.keys import ThreadKey
 
-__all__ = ["Extents", "covered_seqs", "gaps_and_repeats"]
+__all__ = ["Extents", "gaps_and_repeats"]
 
 _DEEPEST = 64
-
-
-def covered_seqs(connection: Connection, key: ThreadKey, view: View, next_seq: int) -> Iterator[tuple[int, str]]:
-    """Give every message that the view stands for, in the view's order, with how: ``raw``, ``hidden`` or a summary's id."""
-    for segment in view.segments:
-        match segment:
-            case Raw(first=first, last=last):
-                yield from ((seq, "raw") for seq in range(first, last + 1))
-            case Hidden(first=first, last=last):
-                yield from ((seq, "hidden") for seq in range(first, last + 1))
-            case SummaryRef(id=id):
-                yield from ((seq, id) for seq in messages_under(connection, key, id))
-            case Tail(first=first):
-                yield from ((seq, "raw") for seq in range(first, next_seq))
 
 
 class Extents:

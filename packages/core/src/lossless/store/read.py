@@ -73,7 +73,7 @@ _FACTS = select(*usual("seq", "id", "role", "tokens", "total_tokens", "unit", "p
 
 
 class MessageReader:
-    """Reads the messages of threads, the recently used ones from memory.
+    """Reads the messages of threads, those that were read last from memory.
 
     Messages change by erasures only, so what is kept in memory is used in the epoch that it was read in.
     """

@@ -1,6 +1,6 @@
 """Counting tokens offline, what messages and tool schemas cost, and how large the windows of models are."""
 
-from lossless.tokens.counter import TokenCounter, counter_for, encoding_for, exact_for, margin_for
+from lossless.tokens.counter import TokenCounter, counter_for, encoding_for, margin_for
 from lossless.tokens.estimator import EstimatingCounter
 from lossless.tokens.media import MediaRates, is_measured, rates_for
 from lossless.tokens.models import ModelInfo, find_model, known_models
@@ -18,7 +18,6 @@ __all__ = [
     "count_tools",
     "counter_for",
     "encoding_for",
-    "exact_for",
     "find_model",
     "is_measured",
     "known_models",

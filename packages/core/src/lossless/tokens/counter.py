@@ -9,7 +9,7 @@ from lossless.tokens.media import rates_for
 from lossless.tokens.models import bare_names
 from lossless.tokens.tiktoken_counter import TiktokenCounter
 
-__all__ = ["TokenCounter", "counter_for", "encoding_for", "exact_for", "margin_for"]
+__all__ = ["TokenCounter", "counter_for", "encoding_for", "margin_for"]
 
 _DEFAULT = "o200k_base"
 _EXACT_MARGIN = 0.01
@@ -64,11 +64,6 @@ def encoding_for(model: str | None) -> str | None:
             if pattern.match(name):
                 return encoding
     return None
-
-
-def exact_for(model: str | None) -> bool:
-    """Tell whether a model's tokens can be counted exactly: an OpenAI model, or no model in particular."""
-    return encoding_for(model) is not None
 
 
 def margin_for(model: str | None, counter: TokenCounter) -> float:

@@ -17,6 +17,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from lossless import ActiveContext, Budget, Engine, Thread
+from lossless_langchain.connecting import engine_for
 from lossless_langchain.middleware.following import followed
 from lossless_langchain.middleware.ledger import Ledger, Ledgers, with_ids
 from lossless_langchain.middleware.merging import added, merged
@@ -73,7 +74,8 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
     The thread is the config's ``thread_id``; a run without one gets a fresh thread, and so does a sub-agent, below its caller's.
 
     Args:
-        engine: an engine, or the URL of one; None: ``$LOSSLESS_URL``, else ``sqlite:///lossless.db``.
+        engine: an engine, or the URL of one; engines of the same URL are shared; None: ``$LOSSLESS_URL``, else
+            ``sqlite:///lossless.db``.
         window: the model's context window in tokens, where neither the engine nor the model's profile says it.
         budget: thresholds in detail, instead of a window.
         summarizer: writes summaries: the name of a chat model, a chat model, a runnable or a function, as LangChain's own
@@ -100,7 +102,7 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         profile: str | None = None,
     ) -> None:
         super().__init__()
-        self.engine = engine if isinstance(engine, Engine) else Engine(engine)
+        self.engine = engine_for(engine)
         self.tools = lossless_tools(self.engine, allow_expand=allow_expand) if tools else []
         self._own_budget = own_budget(window, budget)
         self._profile = profile

@@ -58,7 +58,8 @@ def take(thread: Thread, choose: Callable[[Shown], Sequence[MessageRef]]) -> lis
     def decide(shown: Shown) -> list[MessageRef]:
         chosen = choose(shown)
         taken[:] = shown.read(chosen)
-        return [ref for ref in shown.refs if ref not in set(chosen)]
+        gone = set(chosen)
+        return [ref for ref in shown.refs if ref not in gone]
 
     if thread.count():
         thread.rearrange(decide, format=FORMAT)
