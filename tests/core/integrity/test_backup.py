@@ -51,7 +51,7 @@ def test_a_backup_can_be_put_back_into_an_empty_database_of_either_kind(filled: 
         refs = engine.thread("t").append({"role": "user", "content": "it goes on here"})
         assert [hit.seq for hit in engine.grep("it goes on here")] == [refs[0].seq]
         assert engine.verify().ok
-        with pytest.raises(ExistsError, match="holds threads"):
+        with pytest.raises(ExistsError, match="not empty"):
             engine.restore_backup(backup)
         assert engine.verify().ok
 
@@ -107,6 +107,20 @@ def test_a_backup_overwrites_nothing_and_leaves_nothing_half_done(full_url: str,
             engine.backup("/dev/full/backup.db")
     assert target.read_text() == "mine"
     assert not [path for path in tmp_path.iterdir() if "draft" in path.name]
+
+
+def test_a_database_that_held_something_once_is_not_restored_into(full_url: str, url: str, tmp_path: Path) -> None:
+    with opened(full_url) as engine:
+        engine.backup(tmp_path / "backup.db")
+    with opened(url) as engine:
+        engine.thread("t").append({"role": "user", "content": "hello"})
+        engine.delete_thread("t")
+        engine.collect_garbage()
+        assert list(engine.threads()) == []
+        with pytest.raises(ExistsError, match="not empty") as caught:
+            engine.restore_backup(tmp_path / "backup.db")
+        assert caught.value.hint
+        assert engine.verify().problems == ()
 
 
 def test_what_is_no_backup_is_refused(url: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy import Connection, func, insert, literal, select, text
 
 from lossless.errors import ExistsError, NotFoundError, StoreError
 from lossless.integrity.report import Report
@@ -135,10 +135,12 @@ def _copy_into_file(database: Database, target: Path, formats: Formats, opened: 
 
 def _copy_rows(reading: Connection, writing: Connection, target: Database, formats: Formats) -> None:
     """Copy every row, parents before those that refer to them, and make the search index again."""
-    if writing.execute(select(func.count()).select_from(_THREAD)).scalar():
-        raise ExistsError("the database holds threads already", hint="restore into one that holds nothing")
-    for table in METADATA.sorted_tables:
-        if table.name in _EXPENDABLE or table is _DOC:
+    tables = [table for table in METADATA.sorted_tables if table.name not in _EXPENDABLE]
+    for table in tables:
+        if writing.execute(select(literal(1)).select_from(table).limit(1)).first() is not None:
+            raise ExistsError(f"the database is not empty: {table.name} holds rows", hint="restore into a new one")
+    for table in tables:
+        if table is _DOC:
             continue
         for rows in _batches(reading, table):
             writing.execute(insert(table), rows)
