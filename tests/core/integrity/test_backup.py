@@ -109,6 +109,20 @@ def test_a_backup_overwrites_nothing_and_leaves_nothing_half_done(full_url: str,
     assert not [path for path in tmp_path.iterdir() if "draft" in path.name]
 
 
+@pytest.mark.usefixtures("payloads_in_clear")
+def test_a_backup_holds_no_trace_of_what_was_erased_before_it(url: str, tmp_path: Path) -> None:
+    with opened(url, window=2_000, background=False) as engine:
+        said = [{"role": "user", "content": f"zebraquux{n} is a word of " + "many others " * 20} for n in range(40)]
+        engine.thread("t").append(said, compact=False)
+        engine.thread("t").compact(force=True)
+        assert engine.erase("t", ["m_7"], purge=False).pending
+        assert engine.backup(tmp_path / "backup.db").ok
+        assert engine.removals()[0].purged_at is None, "only the copy was purged"
+    held = (tmp_path / "backup.db").read_bytes()
+    assert b"zebraquux8" in held
+    assert b"zebraquux6" not in held
+
+
 def test_a_database_that_held_something_once_is_not_restored_into(full_url: str, url: str, tmp_path: Path) -> None:
     with opened(full_url) as engine:
         engine.backup(tmp_path / "backup.db")

@@ -22,9 +22,11 @@ from lossless.integrity.report import Report
 from lossless.integrity.terms import terms_of
 from lossless.integrity.verification import verify_namespace
 from lossless.messages import Format
+from lossless.store import times
 from lossless.store.database import Database
 from lossless.store.index_mending import insert_entry, mend_entries
 from lossless.store.namespaces import Secrets
+from lossless.store.purging import purge_sqlite
 from lossless.store.read import MessageReader
 from lossless.store.sqlite import SqliteDatabase
 from lossless.store.tables import METADATA, MessageRow, SearchDocRow, ThreadRow
@@ -117,11 +119,18 @@ def restore_backup(path: Path, database: Database, namespace: str, formats: Form
 
 
 def _copy_pages(database: SqliteDatabase, target: Path) -> None:
-    """Copy a SQLite database as it stands at one moment: in one step, which readers and writers don't wait for."""
-    with database.read() as connection, closing(sqlite3.connect(target)) as copy:
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        driver.backup(copy, pages=-1)
+    """Copy a SQLite database as it stands at one moment: in one step, which readers and writers don't wait for.
+
+    Pages have what removed rows left in them; where that was not purged yet, it is purged from the copy.
+    """
+    with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+        with database.read() as connection:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            driver.backup(copy, pages=-1)
+        if copy.execute("SELECT 1 FROM lossless_erasure WHERE purged_at IS NULL").fetchone() is not None:
+            purge_sqlite(copy, at_any_size=True, on_disk=True)
+            copy.execute("UPDATE lossless_erasure SET purged_at = ? WHERE purged_at IS NULL", (times.now(),))
 
 
 def _copy_into_file(database: Database, target: Path, formats: Formats, opened: Opened) -> None:
