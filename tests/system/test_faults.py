@@ -64,7 +64,9 @@ def fail_again_and_again(url: str, faults: Faults, act: str, rarer: int) -> None
             try:
                 with faults.at_statement(number):
                     EVERYTHING[act](engine)
-            except LosslessError:
+            except LosslessError as error:
+                assert "disk" in error.message
+                assert error.hint
                 assert seen(engine) == before, f"after a failure at statement {number}"
                 assert shown(engine) == text
             else:
