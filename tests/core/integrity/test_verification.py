@@ -78,6 +78,9 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a snapshot moved": ((f"UPDATE lossless_snapshot SET seq = seq + 1 WHERE {OWN}",), "snapshot before"),
     "a snapshot's size": ((f"UPDATE lossless_snapshot SET tokens = 1 WHERE {OWN}",), "snapshot before has another size"),
+    "a snapshot's description": ((f"UPDATE lossless_snapshot SET description = 'x' WHERE {OWN}",), "snapshot before was changed"),
+    "a snapshot's tags": ((f"UPDATE lossless_snapshot SET tags = '[\"x\"]' WHERE {OWN}",), "snapshot before was changed"),
+    "a snapshot's tags unreadable": ((f"UPDATE lossless_snapshot SET tags = '[' WHERE {OWN}",), "snapshot before was changed"),
     "a summary's text": (
         (f"UPDATE lossless_summary SET text = 'nothing happened' WHERE {OWN} AND id = {A_LEAF}",),
         "can't be read: the text of summary sum_",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from lossless.dag.coverage import Extents, gaps_and_repeats
 from lossless.dag.heads import Head, moves
@@ -18,6 +19,7 @@ from lossless.integrity.report import Finding, FindingKind
 from lossless.integrity.spine import Spine
 from lossless.store.keys import ThreadKey
 from lossless.store.tables import SnapshotRow
+from lossless.versions.snapshots import is_as_it_was_taken
 
 __all__ = ["view_findings"]
 
@@ -39,6 +41,7 @@ def view_findings(
 ) -> Iterator[Finding]:
     """Check every view of a thread: that it can be read, covers each message once and in order, and has the right sums."""
     yield from _log_findings(connection, key, head)
+    yield from _snapshot_findings(connection, key)
     checker = _Checker(connection, key, spine, extents)
     done: set[tuple[bytes, int]] = set()
     for stood in _stood(connection, key, head):
@@ -66,12 +69,25 @@ def _log_findings(connection: Connection, key: ThreadKey, head: Head) -> Iterato
         yield Finding(kind="head", text="the head's log goes back in the thread", thread_id=key.thread_id)
 
 
+def _snapshot_findings(connection: Connection, key: ThreadKey) -> Iterator[Finding]:
+    for row in connection.execute(_snapshots(key)):
+        try:
+            said = "" if is_as_it_was_taken(connection, key, row) else "was changed: what it says does not match its id"
+        except (LosslessError, ValueError) as error:
+            said = f"can't be read: {error}"
+        if said:
+            yield Finding(kind="snapshot", text=f"snapshot {row.name} {said}", thread_id=key.thread_id)
+
+
+def _snapshots(key: ThreadKey) -> Select[Any]:
+    return select(_SNAPSHOT).where(_SNAPSHOT.c.namespace == key.namespace, _SNAPSHOT.c.thread_id == key.thread_id)
+
+
 def _stood(connection: Connection, key: ThreadKey, head: Head) -> Iterator[_Stood]:
     yield _Stood("the view", head.view, head.next_seq)
     for move in moves(connection, key):
         yield _Stood(f"the view of move {move.generation} ({move.why})", move.view, move.next_seq)
-    statement = select(_SNAPSHOT).where(_SNAPSHOT.c.namespace == key.namespace, _SNAPSHOT.c.thread_id == key.thread_id)
-    for row in connection.execute(statement):
+    for row in connection.execute(_snapshots(key)):
         yield _Stood(f"snapshot {row.name}", row.view, row.seq + 1, row.tokens)
 
 

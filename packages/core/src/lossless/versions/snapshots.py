@@ -24,7 +24,7 @@ from lossless.store.tables import SnapshotRow
 from lossless.store.times import from_stored
 from lossless.store.vault import vault_of
 
-__all__ = ["Snapshot", "describe_snapshot", "find_snapshot", "list_snapshots", "take_snapshot"]
+__all__ = ["Snapshot", "describe_snapshot", "find_snapshot", "is_as_it_was_taken", "list_snapshots", "take_snapshot"]
 
 _SNAPSHOT = SnapshotRow.__table__  # type: ignore[attr-defined]
 _NEWEST_FIRST = (_SNAPSHOT.c.created_at.desc(), _SNAPSHOT.c.seq.desc(), _SNAPSHOT.c.name)
@@ -39,7 +39,7 @@ class Snapshot:
     """A frozen head.
 
     Attributes:
-        id: derived from thread and name.
+        id: derived from the thread and what the snapshot says, its view aside.
         name: unique in its thread.
         seq: the last message in it; 0 for none.
         tokens: of its view, as rendered.
@@ -85,11 +85,10 @@ def take_snapshot(
     if known_seqs(connection, key, [name]):
         raise ExistsError(f"thread {key.thread_id} has a message of the id {name}", hint="choose another name")
     earlier = _newest_name(connection, key)
-    row = {
+    row: dict[str, Any] = {
         "namespace": key.namespace,
         "thread_id": key.thread_id,
         "name": name,
-        "id": _snapshot_id(connection, key, name),
         "description": description,
         "tags": json.dumps(list(tags)),
         "view": head.view,
@@ -98,6 +97,7 @@ def take_snapshot(
         "parent": earlier,
         "created_at": now,
     }
+    row["id"] = _snapshot_id(connection, key, row)
     connection.execute(insert(_SNAPSHOT), _sealed(connection, key, row))
     return _snapshot(row)
 
@@ -154,10 +154,20 @@ def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _snapshot_id(connection: Connection, key: ThreadKey, name: str) -> str:
+def is_as_it_was_taken(connection: Connection, key: ThreadKey, row: Any) -> bool:
+    """Tell whether a stored snapshot says what it said when it was taken; its view is looked at apart.
+
+    Raises:
+        CorruptError: it can't be unsealed.
+    """
+    told = _unsealed(connection, row)
+    return bool(told["id"] == _snapshot_id(connection, key, told))
+
+
+def _snapshot_id(connection: Connection, key: ThreadKey, row: Mapping[str, Any]) -> str:
     secret = name_secret(connection, key.namespace)
-    named = "\0".join([key.namespace, key.thread_id, name]).encode()
-    digest = hashlib.sha256(named).digest() if secret is None else hmac.digest(secret, named, "sha256")
+    told = json.dumps([key.namespace, key.thread_id, *(row[column] for column in _TELLING), row["seq"]]).encode()
+    digest = hashlib.sha256(told).digest() if secret is None else hmac.digest(secret, told, "sha256")
     return "snap_" + digest.hex()[:16]
 
 
