@@ -8,10 +8,11 @@ import math
 import multiprocessing
 import os
 import threading
+from collections import Counter, OrderedDict, defaultdict, deque
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -21,6 +22,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
+from pydantic import BaseModel
 from sqlalchemy import select, text
 from typing_extensions import TypedDict
 
@@ -59,9 +61,28 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+class Model(BaseModel):
+    held: Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    inner: Any
+
+
 @pytest.mark.parametrize(
     "value",
     [
+        [
+            OrderedDict(b=(1,), a=2), Counter("aab"), defaultdict(list, k=[(1,)]), {(1, 2), 3}, frozenset({(1, 2)}),
+            deque([(1,)], 3), Held((1, [2, (3,)])), Held({"k": OrderedDict(a={1})}), Held(SURROGATE), Model(held=Held((1,))),
+            Pair((1,), bytearray(b"b")),
+        ],
         None, True, 1, 1.0, -0.0, float("nan"), float("inf"), 2**200, -(2**70), "", "NUL\0", SURROGATE, b"\0\xff",
         bytearray(b"ab"),
         (1, (2, "x" * 200)), [], {}, [[]] * 3, {"k": (1, [2, {"x": None}])}, {1: "int key", (1, 2): "tuple key"},
@@ -347,12 +368,13 @@ class Custom:
 
 def test_the_allowlist_holds_for_each_element(saver: LosslessSaver, caplog: pytest.LogCaptureFixture) -> None:
     strict = LosslessSaver(saver.engine, serde=JsonPlusSerializer(allowed_msgpack_modules=[]))
-    where = put(strict, {"c": [Custom(1), {"k": Custom(2)}]})
-    assert not any(isinstance(one, Custom) for one in values(strict, where)["c"])
+    where = put(strict, {"c": [Custom(1), {"k": Custom(2)}], "d": [Held((1, 2)), Held({Held((3,))})]})
+    found = values(strict, where)
+    assert not any(isinstance(one, (Custom, Held)) for name in ("c", "d") for one in found[name])
     allowed = strict.with_allowlist([(Custom.__module__, "Custom")])
     assert isinstance(allowed, LosslessSaver)
     assert allowed.engine is saver.engine
-    assert values(allowed, where) == {"c": [Custom(1), {"k": Custom(2)}]}
+    assert values(allowed, where)["c"] == [Custom(1), {"k": Custom(2)}]
 
 
 def test_namespaces_do_not_see_each_other(url: str) -> None:

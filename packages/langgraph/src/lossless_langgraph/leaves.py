@@ -26,6 +26,7 @@ from lossless.checkpoints.items import COMPOSITE, LEAF
 from lossless.errors import CorruptError, MessageError
 from lossless.messages.payload import decode, encode
 from lossless_langchain.codec import decode_erased, decode_message, encode_message
+from lossless_langgraph.composites import AsOne, joined_exactly, split_exactly
 from lossless_langgraph.copying import is_stock_message, maker_of, stock_name
 
 __all__ = ["SerializedLeaves", "StockLeaves", "leaves_for", "removal_in"]
@@ -138,8 +139,19 @@ class SerializedLeaves(Leaves):
 class StockLeaves(SerializedLeaves):
     """Leaves with LangGraph's own serializer: plain values and messages exactly as they are."""
 
+    def split(self, value: Any) -> tuple[str, Sequence[Any]] | None:
+        """Take apart what holds whole states, and what the serializer would alter."""
+        return None if type(value) in _WRITERS else super().split(value) or split_exactly(value)
+
+    def join(self, name: str, pieces: Sequence[Any]) -> Any:
+        """Put it together again."""
+        found = joined_exactly(name, pieces)
+        return super().join(name, pieces) if found is None else found[0]
+
     def write(self, value: Any) -> Twig:
         """Write a leaf."""
+        if type(value) is AsOne:
+            return self._serialized(value.value)
         writer = _WRITERS.get(type(value))
         if writer is not None:
             content = writer(value)
