@@ -214,6 +214,31 @@ def test_the_same_text_said_again_after_it_was_deleted_shows(thread: Thread) -> 
     assert texts(thread) == ["hello"]
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.sets(st.integers(2, 9)), st.integers(0, 7), st.booleans())
+def test_a_transcript_that_still_has_what_was_deleted_adds_what_is_new(deleted: set[int], start: int, system: bool) -> None:
+    whole = [user(f"text {number}") if number % 2 else assistant(f"text {number}") for number in range(1, 11)]
+    whole = [{"role": "system", "content": "Be kind."}, *whole[1:]] if system else whole
+    with Engine("sqlite://", window=200_000, background=False, load_plugins=False) as engine:
+        thread = engine.thread("t")
+        thread.append(whole)
+        thread.delete([f"m_{number}" for number in deleted])
+        shown = texts(thread)
+        if len(set(range(start + 1, 11)) - deleted) > 1:  # else what was given hardly tells
+            assert thread.sync(whole[start:]) == []
+            assert [ref.seq for ref in thread.sync([*whole[start:], user("new")])] == [11]
+            assert texts(thread) == [*shown, "new"]
+
+
+def test_what_was_deleted_at_the_end_shows_when_it_is_said_again_and_is_added_once(thread: Thread) -> None:
+    whole = [user("a"), assistant("b"), user("c"), assistant("d")]
+    thread.append(whole)
+    thread.delete(["m_4"])
+    assert [ref.seq for ref in thread.sync(whole)] == [5]
+    assert thread.sync(whole) == []
+    assert texts(thread) == ["a", "b", "c", "d"]
+
+
 def test_a_changed_system_prompt_is_added_and_nothing_else(thread: Thread) -> None:
     whole = conversation()
     thread.sync(whole)

@@ -93,7 +93,8 @@ class Thread(Compacting):
         """Take a whole transcript, or any part of it that reaches its end, and store only what is new.
 
         Messages with ids are recognised by them, others by their content and order. What the engine itself rendered into
-        a context is recognised and left out. Where it can't be told what is new, messages are stored again rather than lost.
+        a context is recognised and left out, and so is what was deleted since, but for what the transcript ends with: that may
+        have been said again. Where it can't be told what is new, messages are stored again rather than lost.
 
         Returns:
             Refs of the messages that were added.

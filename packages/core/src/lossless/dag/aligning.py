@@ -23,21 +23,21 @@ def count_known(stored: Sequence[Hashable], given: Sequence[Hashable]) -> int:
     return overlap(stored, given) or _common_prefix(stored, given)
 
 
-def overlap(stored: Sequence[Hashable], given: Sequence[Hashable]) -> int:
+def overlap(stored: Sequence[Hashable], given: Sequence[Hashable], may_end: Sequence[bool] | None = None) -> int:
     """Give the length of the longest front of ``given`` that stands at the end of ``stored``; all of it, if it stands anywhere.
 
-    Linear in the length of both.
+    ``may_end`` says of each stored value whether all that is given may end there; None: everywhere. Linear in the length of both.
     """
     if not given:
         return 0
     failure = _failure(given)
     matched = 0
-    for value in stored:
+    for index, value in enumerate(stored):
         while matched and (matched == len(given) or given[matched] != value):
             matched = failure[matched - 1]
         if given[matched] == value:
             matched += 1
-            if matched == len(given):
+            if matched == len(given) and (may_end is None or may_end[index]):
                 return matched
     return matched
 

@@ -6,7 +6,7 @@ and the same contents; then the newest messages of the thread are read and compa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from sqlalchemy import Connection
 
@@ -47,17 +47,22 @@ def new_drafts(
         drafts: a transcript, in order.
         read: reads messages.
     """
-    stored = visible_messages(connection, key, [(gone.start, gone.stop) for gone in views[0].hidden()])
+    every = visible_messages(connection, key, ())
+    gone = {seq for hidden in views[0].hidden() for seq in hidden}
+    stored = [each for each in every if each[0] not in gone]
+    erased = erased_kinds(connection, key)
     given = [draft.digest for draft in drafts]
-    gaps = gaps_in([seq for seq, _digest in stored], erased_kinds(connection, key))
-    kinds = [(draft.role, draft.tokens) for draft in drafts] if gaps else []
-    digests = filled([digest for _seq, digest in stored], gaps, given, kinds) if gaps else [digest for _seq, digest in stored]
+    digests = _digests(stored, erased, drafts)
     lead = next((n for n, draft in enumerate(drafts) if draft.role not in _SYSTEM), len(drafts))
     known = overlap(digests, given)
+    if gone:
+        known = max(known, _deleted_since(every, gone, erased, drafts))
     if known > lead or known == len(drafts):
         return list(drafts[known:])
     pinned = count_known(digests, given[:lead])
     known = overlap(digests, given[lead:])
+    if gone:
+        known = max(known, _deleted_since(every, gone, erased, drafts[lead:]))
     if known < _CERTAIN and lead + known < len(drafts):
         seqs = [seq for seq, _digest in stored]
         shown = [*(_standing(view, seqs) for view in views), set(seqs)]
@@ -67,6 +72,31 @@ def new_drafts(
     if known:
         return [*drafts[pinned:lead], *drafts[lead + known :]]
     return list(drafts[count_known(digests, given) :])
+
+
+def _digests(stored: Sequence[tuple[int, bytes]], erased: Mapping[int, tuple[str, int]], drafts: Sequence[Draft]) -> list[bytes]:
+    """Give the digests of stored messages; of erased ones, those of the drafts that stand in their place."""
+    found = [digest for _seq, digest in stored]
+    gaps = gaps_in([seq for seq, _digest in stored], erased)
+    if not gaps:
+        return found
+    return filled(found, gaps, [draft.digest for draft in drafts], [(draft.role, draft.tokens) for draft in drafts])
+
+
+def _deleted_since(
+    every: Sequence[tuple[int, bytes]], gone: Container[int], erased: Mapping[int, tuple[str, int]], drafts: Sequence[Draft]
+) -> int:
+    """Count the drafts at the front that were stored, where some of them were deleted from the view since.
+
+    They end with a message that is shown: what was deleted after it may have been said again. A single one that is shown tells
+    nothing.
+    """
+    shown = [seq not in gone for seq, _digest in every]
+    until = max((place for place, is_shown in enumerate(shown, start=1) if is_shown), default=0)
+    digests, given = _digests(every, erased, drafts)[:until], [draft.digest for draft in drafts]
+    known = overlap(digests, given, shown)
+    visible = {digest for digest, is_shown in zip(digests, shown, strict=False) if is_shown}
+    return known if sum(digest in visible for digest in given[:known]) >= _CERTAIN else 0
 
 
 def _standing(view: View, seqs: Sequence[int]) -> set[int]:
