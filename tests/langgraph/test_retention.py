@@ -73,6 +73,15 @@ def test_old_ones_go_unless_they_are_among_the_last_and_only_of_the_threads_name
     assert (numbers(saver), numbers(saver, "u")) == ([5], [5])
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_checkpoint_that_was_put_again_after_itself_ends_every_walk(saver: LosslessSaver) -> None:
+    checkpoint: Any = empty_checkpoint() | {"channel_versions": {"log": "1"}}
+    facts: Any = {"counters_since_delta_snapshot": {"log": [1, 1]}}
+    where = saver.put(saver.put(config(), checkpoint, facts, {}), checkpoint, facts, {})
+    assert saver.get_delta_channel_history(config=where, channels=["log"]) == {"log": {"writes": []}}
+    assert saver.retain(keep_last=1).checkpoints == 0
+
+
 def test_copies_keep_what_their_source_lets_go(saver: LosslessSaver) -> None:
     filled(saver, "t", 6)
     saver.copy_thread("t", "copy")

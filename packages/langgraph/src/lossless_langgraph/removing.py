@@ -39,10 +39,12 @@ def thinned(outlines: Sequence[Outline], kept: set[Place], facts: Callable[[Outl
     for place in kept:
         found = facts(by_place[place])
         missing, cursor = found.delta - found.valued, _before(by_place[place], by_place)
-        while missing and cursor is not None:
-            needed.add(cursor.place)
+        passed = {place}
+        while missing and cursor is not None and cursor.place not in passed:
+            passed.add(cursor.place)  # one that was put again after itself is its own parent
             missing = missing - facts(cursor).valued
             cursor = _before(cursor, by_place)
+        needed |= passed
     hidden = needed - kept
     return set(by_place) - kept - needed, hidden
 

@@ -353,7 +353,7 @@ class Captured:
             drafts.append(draft._replace(id=None) if draft.id in ids else draft)
             if draft.id is not None:
                 ids.add(draft.id)
-        refuse_erased(connection, self.keys, sorted(ids))
+        refuse_erased(connection, self.keys, sorted(ids.difference(self.ids)))  # the others were looked at when it began
         return drafts
 
     def _id_in(self, connection: Connection, kept: Sequence[Sequence[bytes]]) -> Callable[[int, int], str | None]:

@@ -202,8 +202,11 @@ class CheckpointStore:
             else:
                 place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
                 row = row_at(connection, self._namespace, line, place)
-            more = True
+            more, seen = True, set[str]()
             while more and row is not None and row.parent is not None:
+                seen.add(row.checkpoint_id)
+                if row.parent in seen:
+                    break  # one that was put again after itself is its own parent
                 place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=row.parent)
                 row = row_at(connection, self._namespace, line, place)
                 if row is not None:
