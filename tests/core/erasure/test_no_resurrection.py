@@ -82,3 +82,21 @@ def test_a_file_that_is_imported_again_brings_nothing_back(tmp_path: Path, ids: 
         assert [each.id for each in engine.threads()] == [thread.id]
         assert len(engine.thread(thread.id).messages()) == 7
         assert SECRET not in shown(engine)
+
+
+@pytest.mark.parametrize("name", ["t", "branch"])
+def test_an_id_that_was_erased_stays_erased_when_its_thread_is_begun_again(engine: Engine, name: str) -> None:
+    talk = [{**message, "id": f"id-{number}"} for number, message in enumerate(TALK)]
+    engine.thread("t").append(talk)
+    engine.thread("t").branch(at="id-4", thread_id="branch")
+    engine.erase("t", ["id-3"])
+    engine.delete_thread(name)
+    thread = engine.thread(name)
+    assert thread.append(talk[3])[0].seq == 4
+    thread.append([talk[2], talk[3], {**NEW, "id": "new"}])
+    thread.sync(talk[2:5])
+    thread.replace([talk[2], talk[3], {**NEW, "id": "new"}])
+    assert [m.id for m in thread.messages()] == ["id-2", "new"]
+    assert SECRET not in shown(engine)
+    assert not engine.grep(SECRET).items
+    assert engine.verify().problems == ()

@@ -269,6 +269,20 @@ def _known(
             for row in _BY_ID.all(connection, {**within, "id": id}):
                 if row.salt is None or row.seq not in gone:
                     found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format, row.salt is None)
+    if key.since > 1:
+        found.update(_erased_before(connection, key, wanted - found.keys()))
+    return found
+
+
+def _erased_before(connection: Connection, key: ThreadKey, ids: AbstractSet[str]) -> dict[str, _Known]:
+    """Find those ids that were erased before a thread was deleted and begun again: of all that it had, only they are known."""
+    found: dict[str, _Known] = {}
+    for thread_id, first, last in key._replace(since=1).ranges(1, key.since - 1):
+        within = {"namespace": key.namespace, "thread_id": thread_id, "first": first, "last": last}
+        for id in ids:
+            for row in _BY_ID.all(connection, {**within, "id": id}):
+                if row.salt is None:
+                    found[id] = _Known(row.seq, row.place, row.unit, row.digest, row.format, erased=True)
     return found
 
 
