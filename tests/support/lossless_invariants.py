@@ -20,6 +20,7 @@ from lossless.dag.view import View
 from lossless.messages import find_profile, problems
 from lossless.store.guards import GUARDED
 from lossless.store.keys import ThreadKey
+from lossless.store.read import facts_of
 from lossless.store.tables import METADATA
 from lossless_counting import independent_tokens
 
@@ -144,6 +145,7 @@ def check_context(
     _check_frames(context)
     _check_request(ledger, context)
     _check_deleted(ledger, context)
+    _check_results(engine, thread, context)
     return context
 
 
@@ -293,6 +295,26 @@ def _check_request(ledger: Ledger, context: ActiveContext) -> None:
     said = [content] if isinstance(content, str) else [block.get("text", "") for block in content]
     for each in said:
         assert not each.strip() or each in text
+
+
+def _check_results(engine: Engine, thread: Thread, context: ActiveContext) -> None:
+    """Check that a result is withheld only where it answers no call of the thread that was open, whatever ids were used again."""
+    text = rendered_text(context)
+    lost = [
+        item for item in context.items if item.kind == "message" and any(marker not in text for marker in _markers(item.text))
+    ]
+    if not lost:
+        return
+    with engine.database.read() as connection:
+        facts = facts_of(connection, ThreadKey(engine.namespace, thread.id), [item.first_seq for item in lost])
+    for item, fact in zip(lost, facts, strict=True):
+        kinds = {repair.kind for repair in context.repairs if repair.origin == item.id}
+        assert kinds & {"orphan_result", "duplicate_result"}, f"{item.id} is not shown, and nothing says why"
+        assert fact.unit == fact.seq, f"the result {item.id} is withheld although a call of message {fact.unit} waited for it"
+
+
+def _markers(text: str) -> list[str]:
+    return re.findall(r"mark-\d+-x(?= )", text)
 
 
 def _check_deleted(ledger: Ledger, context: ActiveContext) -> None:
