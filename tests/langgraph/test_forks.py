@@ -93,7 +93,7 @@ def test_what_came_another_way_before_the_state_had_it_takes_the_states_place(ap
 
 
 def test_two_runs_that_begin_a_thread_at_once_leave_the_newest_state(app: Any, saver: LosslessSaver) -> None:
-    def put(id: str, parent: str | None, *said: str) -> list[str]:
+    def put(id: str, parent: str | None, *said: str, saver: LosslessSaver = saver) -> None:
         checkpoint = empty_checkpoint() | {"id": id}
         values = {"note": id, **({"messages": [HumanMessage(one, id=one) for one in said]} if said else {})}
         checkpoint["channel_values"], checkpoint["channel_versions"] = values, dict.fromkeys(values, id)

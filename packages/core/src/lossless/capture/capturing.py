@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from lossless.capture.following import followed
 from lossless.capture.model import Host, Plan, Removal, Standing, Told, Track
 from lossless.capture.naming import part_name
-from lossless.capture.past import Before, held_at, newest_but, own_and_newest, stored_at, written_after
+from lossless.capture.past import Before, followed_last, held_at, newest_but, own_and_newest, stored_at, written_after
 from lossless.capture.rows import refuse_erased, rows_from, without_erased
 from lossless.capture.views import hidden_and_shown, restored
 from lossless.checkpoints import CheckpointDraft, Pair, Place
@@ -246,7 +246,9 @@ class Captured:
             if grown is not None:
                 return grown
         rows = rows_from(connection, self.key, 1, view.hidden()) or []
-        before = [base.kept(connection, namespace, each.name) for each in self.tracks if base is not None and not each.adds]
+        # What was stored while there was no thread, or by a saver that captures nothing, is not what the thread shows.
+        shown = followed_last(connection, namespace, line, self.place) if base is not None and base.pair is None else base
+        before = [shown.kept(connection, namespace, each.name) for each in self.tracks if shown is not None and not each.adds]
         pair = base.pair if base is not None and any(track.adds for track in self.tracks) else None
         upto = pair.upto if pair is not None and self._leads_back(head, pair) else 0
         held = [0 if told.whole else upto for told in self._told]

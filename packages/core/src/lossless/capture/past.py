@@ -16,7 +16,7 @@ from lossless.checkpoints.rows import opened, write_body
 from lossless.store.prepared import Prepared
 from lossless.store.tables import CheckpointRow
 
-__all__ = ["Before", "held_at", "newest_but", "own_and_newest", "stored_at", "written_after"]
+__all__ = ["Before", "followed_last", "held_at", "newest_but", "own_and_newest", "stored_at", "written_after"]
 
 _CHECKPOINT = CheckpointRow.__table__  # type: ignore[attr-defined]
 
@@ -56,6 +56,12 @@ def own_and_newest(connection: Connection, namespace: str, line: Line, place: Pl
     if newest.place.checkpoint_id == place.checkpoint_id:
         return newest, newest_but(connection, namespace, line, place)
     return stored_at(connection, namespace, line, place, place.checkpoint_id), newest
+
+
+def followed_last(connection: Connection, namespace: str, line: Line, place: Place) -> Before | None:
+    """Give the newest checkpoint of a graph that a thread followed, leaving one out of account."""
+    found = [_FOLLOWED.first(connection, _named(namespace, strand, place)) for strand in line.strands]
+    return _before(connection, namespace, line, place, max((row for row in found if row), key=_id, default=None))
 
 
 def stored_at(connection: Connection, namespace: str, line: Line, place: Place, checkpoint_id: str) -> Before | None:
@@ -128,8 +134,6 @@ _OF_GRAPH = select(*(_CHECKPOINT.c[name] for name in _COLUMNS)).where(
     _CHECKPOINT.c.checkpoint_ns == bindparam("checkpoint_ns"),
 )
 _AT = Prepared(_OF_GRAPH.where(_CHECKPOINT.c.checkpoint_id == bindparam("checkpoint_id")))
-_NEWEST = Prepared(
-    _OF_GRAPH.where(_CHECKPOINT.c.checkpoint_id != bindparam("checkpoint_id"))
-    .order_by(_CHECKPOINT.c.checkpoint_id.desc())
-    .limit(1)
-)
+_OTHERS = _OF_GRAPH.where(_CHECKPOINT.c.checkpoint_id != bindparam("checkpoint_id"))
+_NEWEST = Prepared(_OTHERS.order_by(_CHECKPOINT.c.checkpoint_id.desc()).limit(1))
+_FOLLOWED = Prepared(_OTHERS.where(_CHECKPOINT.c.view.is_not(None)).order_by(_CHECKPOINT.c.checkpoint_id.desc()).limit(1))
