@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lossless import Budget, Engine, LosslessError, Thread
+from lossless import Budget, Engine, LosslessError, OpenAISummarizer, Thread
 from lossless.errors import (
     ClosedError,
     ConfigError,
@@ -23,6 +23,7 @@ from lossless.errors import (
     StoreBusyError,
     StoreOpenError,
 )
+from lossless.policies import SourceFirst
 from lossless_children import message, opened
 
 
@@ -122,6 +123,10 @@ def test_a_database_that_another_writer_holds_is_busy_and_that_can_be_tried_agai
     [
         {"durability": "most"},
         {"policy": "nothing"},
+        {"policy": object()},
+        {"policy": SourceFirst},
+        {"summarizer": "gpt-5.2"},
+        {"summarizer": OpenAISummarizer},
         {"model": "model-of-tomorrow"},
         {"window": 0},
         {"window": -1},

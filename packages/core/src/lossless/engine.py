@@ -34,6 +34,7 @@ from lossless.errors import ConfigError, NotFoundError
 from lossless.hooks import Plugins
 from lossless.messages import find_profile
 from lossless.policies.model import Policy, Summarizer, Usage
+from lossless.policies.registry import checked_policy
 from lossless.removals import Removals
 from lossless.store import times
 from lossless.store.cipher import Cipher
@@ -48,7 +49,7 @@ from lossless.store.recent import Recent
 from lossless.store.rereading import UNREAD, rereads
 from lossless.store.search import Hit, Mode, chosen_mode, search
 from lossless.summarizers.breaker import BreakerRules
-from lossless.summarizers.calling import SummarizerCaller
+from lossless.summarizers.calling import SummarizerCaller, checked_summarizer
 from lossless.thread import Thread
 from lossless.tokens import margin_for
 from lossless.twins import async_twin
@@ -121,7 +122,7 @@ class Engine(Removals, Upkeep):
         margin = margin_for(model, self.counter)
         self.budget = budget_for(window, model, budget, self.plugins.models)
         self.background = background
-        self.summarizer = summarizer
+        self.summarizer = checked_summarizer(summarizer)
         policies = self.plugins.policies(self.counter)
         chosen = self._policy(policy)
         self.url = url or os.environ.get("LOSSLESS_URL") or DEFAULT_URL
@@ -392,7 +393,7 @@ class Engine(Removals, Upkeep):
 
     def _policy(self, policy: str | Policy) -> Policy:
         if not isinstance(policy, str):
-            return policy
+            return checked_policy(policy)
         known = self.plugins.policies(self.counter)
         if policy not in known:
             raise ConfigError(f"the policy {policy!r} is not known", hint=f"one of {', '.join(sorted(known))}")

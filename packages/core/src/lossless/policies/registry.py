@@ -12,7 +12,7 @@ from lossless.policies.source_first import SourceFirst
 if TYPE_CHECKING:
     from lossless.tokens.counter import TokenCounter
 
-__all__ = ["builtin_policies", "get"]
+__all__ = ["builtin_policies", "checked_policy", "get"]
 
 _POLICIES = {policy.name: policy for policy in (SourceFirst, Blank, Lossy, Pointer)}
 
@@ -39,6 +39,20 @@ def get(name: str, **options: Any) -> Policy:
 def builtin_policies(counter: TokenCounter) -> dict[str, Policy]:
     """Give all policies that ship, by name, counting with ``counter``."""
     return {name: policy(counter) for name, policy in _POLICIES.items()}
+
+
+def checked_policy(policy: Policy) -> Policy:
+    """Give a user's policy, if it is one.
+
+    Raises:
+        ConfigError: it has no name or can't write, or it is a class.
+    """
+    name = getattr(policy, "name", None)
+    if isinstance(policy, type) or not (isinstance(name, str) and name and callable(getattr(policy, "write", None))):
+        raise ConfigError(
+            f"a {type(policy).__name__} is no policy", hint="give a name, or an object with a name and the method write"
+        )
+    return policy
 
 
 def _default_counter() -> TokenCounter:

@@ -11,9 +11,10 @@ import threading
 from collections.abc import Awaitable
 from dataclasses import replace
 
+from lossless.errors import ConfigError
 from lossless.policies.model import Answer, Summarizer, SummarizeRequest, Usage
 
-__all__ = ["SummarizerCaller", "SummarizerError", "call_here", "models_of", "route_of", "told_by"]
+__all__ = ["SummarizerCaller", "SummarizerError", "call_here", "checked_summarizer", "models_of", "route_of", "told_by"]
 
 _Outcome = tuple[object, BaseException | None]
 
@@ -106,6 +107,18 @@ async def call_here(summarizer: Summarizer, request: SummarizeRequest, seconds: 
 def _set(future: asyncio.Future[_Outcome], outcome: _Outcome) -> None:
     if not future.done():
         future.set_result(outcome)
+
+
+def checked_summarizer(summarizer: Summarizer | None) -> Summarizer | None:
+    """Give a summarizer, if it can be called; one that can't would otherwise fail at every summary.
+
+    Raises:
+        ConfigError: it is neither a function nor an object that can be called, or it is a class.
+    """
+    if summarizer is None or (callable(summarizer) and not isinstance(summarizer, type)):
+        return summarizer
+    hint = "give a function of a SummarizeRequest, or an object such as OpenAISummarizer(...)"
+    raise ConfigError(f"a {type(summarizer).__name__} is no summarizer", hint=hint)
 
 
 def route_of(summarizer: Summarizer) -> str:
