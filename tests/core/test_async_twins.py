@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from pathlib import Path
 
 import pytest
 
@@ -36,9 +35,9 @@ def test_every_public_method_has_an_async_twin_with_the_same_signature(owner: ty
         assert inspect.signature(twin) == inspect.signature(getattr(owner, name))
 
 
-def test_many_tasks_append_and_lose_nothing(tmp_path: Path) -> None:
+def test_many_tasks_append_and_lose_nothing(url: str) -> None:
     async def main() -> None:
-        async with lossless.Engine(f"sqlite:///{tmp_path}/a.db", window=4_000) as engine:
+        async with lossless.Engine(url, window=4_000) as engine:
             thread = engine.thread("t")
             await asyncio.gather(*(thread.aappend({"role": "user", "content": f"note {n}"}) for n in range(200)))
             messages = await thread.amessages()
@@ -50,14 +49,14 @@ def test_many_tasks_append_and_lose_nothing(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_one_engine_serves_several_event_loops(tmp_path: Path) -> None:
-    with lossless.Engine(f"sqlite:///{tmp_path}/a.db") as engine:
+def test_one_engine_serves_several_event_loops(url: str) -> None:
+    with lossless.Engine(url) as engine:
         for n in range(3):
             asyncio.run(engine.thread("t").aappend({"role": "user", "content": str(n)}))
         assert [message.text for message in engine.thread("t").messages()] == ["0", "1", "2"]
 
 
-def test_a_cancelled_append_is_whole_or_not_there_and_leaves_no_lock(tmp_path: Path) -> None:
+def test_a_cancelled_append_is_whole_or_not_there_and_leaves_no_lock(url: str) -> None:
     async def main(engine: Engine) -> None:
         thread = engine.thread("t")
         tasks = [
@@ -70,7 +69,7 @@ def test_a_cancelled_append_is_whole_or_not_there_and_leaves_no_lock(tmp_path: P
         await asyncio.gather(*tasks, return_exceptions=True)
         await thread.aappend({"role": "user", "content": "after"})
 
-    with lossless.Engine(f"sqlite:///{tmp_path}/a.db") as engine:
+    with lossless.Engine(url) as engine:
         asyncio.run(main(engine))
         texts = [message.text for message in engine.thread("t").messages()]
         assert len(set(texts)) == len(texts)
@@ -80,6 +79,6 @@ def test_a_cancelled_append_is_whole_or_not_there_and_leaves_no_lock(tmp_path: P
         assert engine.verify().ok
 
 
-def test_errors_cross_over_unchanged(tmp_path: Path) -> None:
-    with lossless.Engine(f"sqlite:///{tmp_path}/a.db") as engine, pytest.raises(lossless.LosslessError, match="no thread"):
+def test_errors_cross_over_unchanged(url: str) -> None:
+    with lossless.Engine(url) as engine, pytest.raises(lossless.LosslessError, match="no thread"):
         asyncio.run(engine.averify("nobody"))
