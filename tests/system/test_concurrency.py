@@ -104,8 +104,8 @@ def test_three_processes_append_to_one_thread(tmp_path: Path) -> None:
         assert engine.verify().ok
 
 
-def test_readers_see_one_state_while_others_write(tmp_path: Path) -> None:
-    with opened(f"sqlite:///{tmp_path / 'a.db'}", window=2_000) as engine:
+def test_readers_see_one_state_while_others_write(url: str) -> None:
+    with opened(url, window=2_000) as engine:
         thread = engine.thread("t")
         thread.append(message("first", 0))
 
@@ -142,9 +142,9 @@ def filled(engine: Engine, count: int = 80) -> Thread:
     return thread
 
 
-def test_what_is_appended_during_a_model_call_is_kept_and_the_compaction_too(tmp_path: Path) -> None:
+def test_what_is_appended_during_a_model_call_is_kept_and_the_compaction_too(url: str) -> None:
     model = Gated()
-    with opened(f"sqlite:///{tmp_path / 'a.db'}", window=2_000, summarizer=model, background=False) as engine:
+    with opened(url, window=2_000, summarizer=model, background=False) as engine:
         thread, results = filled(engine), []
 
         def meanwhile() -> None:
@@ -161,9 +161,9 @@ def test_what_is_appended_during_a_model_call_is_kept_and_the_compaction_too(tmp
 
 
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_promotion_that_lost_the_race_is_spliced_in_or_dropped(tmp_path: Path, inside: bool) -> None:
+def test_a_promotion_that_lost_the_race_is_spliced_in_or_dropped(url: str, inside: bool) -> None:
     model = Gated()
-    with opened(f"sqlite:///{tmp_path / 'a.db'}", window=2_000, summarizer=model, background=False) as engine:
+    with opened(url, window=2_000, summarizer=model, background=False) as engine:
         thread, results = filled(engine), []
         victim = "m_2" if inside else "m_79"
 
@@ -189,8 +189,7 @@ def test_a_promotion_that_lost_the_race_is_spliced_in_or_dropped(tmp_path: Path,
             assert again.changed
 
 
-def test_two_engines_compact_the_same_thread_at_once(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'a.db'}"
+def test_two_engines_compact_the_same_thread_at_once(url: str) -> None:
     with opened(url, window=2_000, background=False) as one, opened(url, window=2_000, background=False) as other:
         filled(one, 200)
         at_once(one.thread("t").compact, other.thread("t").compact, lambda: one.thread("t").compact(force=True))
