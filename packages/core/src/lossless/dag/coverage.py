@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sqlalchemy import Connection
 
@@ -13,8 +13,6 @@ from lossless.errors import CorruptError
 from lossless.store.keys import ThreadKey
 
 __all__ = ["Extents", "gaps_and_repeats"]
-
-_DEEPEST = 64
 
 
 class Extents:
@@ -28,21 +26,36 @@ class Extents:
         self._key = key
         self._known: dict[str, tuple[tuple[int, int], ...]] = {}
 
-    def of_summary(self, id: str, depth: int = 0) -> tuple[tuple[int, int], ...]:
-        """Give what a summary covers.
+    def of_summary(self, id: str) -> tuple[tuple[int, int], ...]:
+        """Give what a summary covers, however deep it is: a long thread in a small window has one over the other.
 
         Raises:
             NotFoundError: it, or a summary under it, is not there.
-            CorruptError: it is nested too deeply, perhaps in itself.
+            CorruptError: it stands under itself.
         """
-        if id not in self._known:
-            if depth > _DEEPEST:
-                raise CorruptError(f"summary {id} is nested too deeply", hint="run `lossless verify`; restore a backup")
-            found: list[tuple[int, int]] = []
-            for source in sources_of(self._connection, self._key, id):
-                found.extend([(source, source)] if isinstance(source, int) else self.of_summary(source, depth + 1))
-            self._known[id] = tuple(_joined(found))
+        opened: dict[str, tuple[int | str, ...]] = {}
+        waiting = [id]
+        while waiting:
+            top = waiting[-1]
+            if top in self._known:
+                waiting.pop()
+                continue
+            if top not in opened:
+                opened[top] = sources_of(self._connection, self._key, top)
+            below = [source for source in opened[top] if isinstance(source, str) and source not in self._known]
+            if any(source in opened for source in below):
+                raise CorruptError(f"summary {top} stands under itself", hint="run `lossless verify`; restore a backup")
+            waiting.extend(below)
+            if not below:
+                self._known[top] = tuple(_joined(self._right_under(opened[top])))
         return self._known[id]
+
+    def _right_under(self, sources: Iterable[int | str]) -> list[tuple[int, int]]:
+        """Give what the sources of a summary cover, where that of the summaries among them is known."""
+        found: list[tuple[int, int]] = []
+        for source in sources:
+            found.extend([(source, source)] if isinstance(source, int) else self._known[source])
+        return found
 
     def of_view(self, view: View, next_seq: int) -> Iterator[tuple[int, int, bool]]:
         """Give what a view covers when the thread's next message is ``next_seq``, and of each range whether it is hidden."""
