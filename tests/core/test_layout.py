@@ -16,7 +16,8 @@ from lossless_sources import PACKAGES, ROOT, Import, Module, imports, modules
 
 # Lowest first. A room imports from lower tiers only; rooms of one tier don't know each other.
 TIERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "twins"}),
+    frozenset({"errors", "locks"}),
+    frozenset({"twins"}),
     frozenset({"messages"}),
     frozenset({"tokens"}),
     frozenset({"economics"}),

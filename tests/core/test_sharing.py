@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
 
-from lossless import AesGcmCipher, Engine
+from lossless import AesGcmCipher, Engine, sharing
 from lossless.errors import ConfigError, StoreOpenError
 from lossless.sharing import address_of, engine_at, shared_engine
 
@@ -73,3 +76,35 @@ def test_an_address_that_is_none_is_refused_without_repeating_it() -> None:
     with pytest.raises(StoreOpenError) as caught:
         shared_engine("no url with pass:word@")
     assert "word@" not in str(caught.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_forked_while_another_thread_opens_an_engine_opens_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opening, forked = threading.Event(), threading.Event()
+
+    def open_slowly(url: str, *, namespace: str, window: int | None) -> Engine:
+        opening.set()
+        assert forked.wait(30)
+        return Engine(url, namespace=namespace, window=window)
+
+    monkeypatch.setattr(sharing, "Engine", open_slowly)
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    other = threading.Thread(target=lambda: shared_engine(url).close())
+    other.start()
+    assert opening.wait(30)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        forked.set()
+        try:
+            shared_engine(url).thread("t").append({"role": "user", "content": "from the child"})
+            os._exit(0)
+        finally:
+            os._exit(1)
+    status = os.waitpid(child, 0)[1]
+    forked.set()
+    other.join()
+    assert os.waitstatus_to_exitcode(status) == 0
+    with Engine(url) as engine:
+        assert engine.thread("t").messages()[0].text == "from the child"

@@ -166,12 +166,22 @@ def test_a_vocabulary_is_loaded_once_however_many_threads_and_counters_ask(run: 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_child_forked_while_its_parent_loads_can_still_load(run: Run) -> None:
     code = """
+    import threading
     from lossless.tokens import counter_for, vocabulary
-    with vocabulary._lock:
-        child = os.fork()
-        if child == 0:
-            os._exit(counter_for("gpt-4").count("one two three"))
+    loading, loaded = threading.Event(), threading.Event()
+
+    def load() -> None:
+        with vocabulary._lock:
+            loading.set()
+            loaded.wait()
+
+    threading.Thread(target=load).start()
+    loading.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(counter_for("gpt-4").count("one two three"))
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    loaded.set()
     """
     assert run(code) == "3"
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,11 @@ from sqlalchemy.exc import ArgumentError
 
 from lossless.engine import DEFAULT_URL, Engine
 from lossless.errors import ConfigError, StoreOpenError
+from lossless.locks import ForkLock
 
 __all__ = ["address_of", "engine_at", "shared_engine"]
 
-_lock = threading.RLock()
+_lock = ForkLock()
 _shared: dict[tuple[str, str, int | None], Engine] = {}
 _by_token: WeakValueDictionary[str, Engine] = WeakValueDictionary()
 _tokens: WeakKeyDictionary[Engine, str] = WeakKeyDictionary()

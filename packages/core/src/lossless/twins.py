@@ -10,10 +10,11 @@ import asyncio
 import contextvars
 import functools
 import os
-import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from lossless.locks import ForkLock
 
 __all__ = ["async_twin"]
 
@@ -25,7 +26,7 @@ _THREADS = 64
 """Calls that run at once; writers among them share their commits, so more of them are faster, not slower."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
-_guard = threading.Lock()
+_guard = ForkLock()
 
 
 def async_twin(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
@@ -50,12 +51,3 @@ def _pool() -> ThreadPoolExecutor:
             _pools.clear()
             _pools[process] = ThreadPoolExecutor(_THREADS, thread_name_prefix="lossless-async")
         return _pools[process]
-
-
-def _after_fork() -> None:
-    global _guard
-    _guard = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,6 +10,7 @@ from sqlalchemy.exc import ArgumentError
 
 from lossless import Engine
 from lossless.errors import ConfigError, StoreOpenError
+from lossless.locks import ForkLock
 from lossless.sharing import shared_engine
 
 __all__ = ["engine_for", "plain_url", "session_name"]
@@ -19,7 +19,7 @@ _DRIVERS = {"sqlite+aiosqlite": "sqlite", "sqlite+pysqlite": "sqlite", "postgres
 """Drivers that LangChain's own histories name, and what opens the same database here."""
 
 _memories: WeakKeyDictionary[Any, Engine] = WeakKeyDictionary()
-_guard = threading.Lock()
+_guard = ForkLock()
 
 
 def engine_for(connection: Any, *, namespace: str = "default", window: int | None = None) -> Engine:

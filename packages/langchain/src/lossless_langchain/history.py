@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from lossless import Budget, Engine, Thread
 from lossless.errors import ConfigError, MessageError
+from lossless.locks import ForkLock
 from lossless.sharing import address_of, engine_at
 from lossless.twins import async_twin
 from lossless_langchain.codec import FORMAT, decode_message, decode_stored, encode_message
@@ -77,7 +77,7 @@ class LosslessChatMessageHistory(BaseChatMessageHistory):
         self._budget = Budget(window=max_token_limit, reserve=0) if max_token_limit is not None else None
         self._is_pinned = pinned
         self._pinned: list[BaseMessage] | None = None
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
 
     @property
     def thread(self) -> Thread:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from lossless import Engine, hookimpl
 from lossless.errors import ConfigError
+from lossless.locks import ForkLock
 from lossless.policies.model import Summarizer, SummarizeRequest
 from lossless_langchain.summarizer import as_summarizer
 
@@ -25,7 +25,7 @@ class _Summarizers:
     def __init__(self, default: Summarizer) -> None:
         self._default = default
         self._recent: OrderedDict[str, Summarizer] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def claim(self, thread_id: str, summarizer: Summarizer) -> None:
         with self._lock:
@@ -41,7 +41,7 @@ class _Summarizers:
 
 
 _plugins: WeakKeyDictionary[Engine, _Summarizers] = WeakKeyDictionary()
-_guard = threading.Lock()
+_guard = ForkLock()
 
 
 def summarize_with(engine: Engine, given: Any) -> Callable[[str], None]:

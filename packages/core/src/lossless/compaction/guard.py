@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -16,6 +15,7 @@ from dataclasses import dataclass, fields
 from sqlalchemy import Connection
 
 from lossless.errors import ConfigError
+from lossless.locks import ForkLock
 from lossless.policies.model import Usage
 from lossless.store import times
 from lossless.store.connection import Database
@@ -114,7 +114,7 @@ class Guard:
         self._tell = tell
         self._clock = clock
         self._chance = chance
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._routes: dict[str, BreakerState] = {}
 
     # The breaker

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-
+from lossless.locks import ForkLock
 from lossless.store.calibration import add_report, reported
 from lossless.store.connection import Database
 
@@ -41,7 +40,7 @@ class Calibration:
         self._model = model or ""
         self._plain = margin
         self._exact = exact
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._margin: float | None = None
 
     @property

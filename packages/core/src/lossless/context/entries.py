@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from lossless.context.rendering import render_summary
 from lossless.dag.segments import Raw, SummaryRef, Tail
 from lossless.dag.summaries import Summary, load_summaries
 from lossless.dag.view import View
+from lossless.locks import ForkLock
 from lossless.store.erasures import epoch_of
 from lossless.store.keys import ThreadKey
 from lossless.store.read import Fact, facts_between, newest_facts, requests_before, unit_members
@@ -45,7 +45,7 @@ class SummaryCache:
     def __init__(self, keep_bytes: int = 32 * 1024 * 1024) -> None:
         self._keep_bytes = keep_bytes
         self._bytes = 0
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._recent: OrderedDict[tuple[int, ThreadKey, str], Shown] = OrderedDict()
 
     def get(self, connection: Connection, key: ThreadKey, ids: Sequence[str]) -> dict[str, Shown]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from lossless.context.rendering import omission_text
 from lossless.context.squeezing import Stub
 from lossless.dag.segments import SummaryRef
 from lossless.dag.view import View
+from lossless.locks import ForkLock
 from lossless.messages import Message, Text, Turn, readable, shape_of
 from lossless.store.erasures import epoch_of
 from lossless.store.keys import ThreadKey
@@ -105,7 +105,7 @@ class PieceCache:
     def __init__(self, keep_bytes: int = 64 * 1024 * 1024) -> None:
         self._keep_bytes = keep_bytes
         self._bytes = 0
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._recent: OrderedDict[tuple[int, ThreadKey, str, int], tuple[Piece, int]] = OrderedDict()
 
     def get(self, epoch: int, key: ThreadKey, format: str, seqs: Iterable[int]) -> dict[int, Piece]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from sqlalchemy import Connection
 
 from lossless.dag import vector
 from lossless.dag.segments import Hidden, Raw, Segment, SummaryRef, Tail, from_json, to_json
+from lossless.locks import ForkLock
 
 __all__ = ["GENESIS", "View", "ViewStore"]
 
@@ -66,7 +66,7 @@ class ViewStore:
 
     def __init__(self, keep: int = 512) -> None:
         self._keep = keep
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._recent: OrderedDict[tuple[str, bytes], View] = OrderedDict()
 
     def store(self, connection: Connection, namespace: str, view: View) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, literal_column, select
 
 from lossless.errors import NotFoundError
+from lossless.locks import ForkLock
 from lossless.messages.erased import ERASED_FORMAT, read_erased
 from lossless.messages.formats import Format
 from lossless.messages.model import Message
@@ -81,7 +81,7 @@ class MessageReader:
     def __init__(self, formats: Callable[[], Mapping[str, Format]], secrets: Secrets) -> None:
         self._formats = formats
         self._secrets = secrets
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._recent: OrderedDict[tuple[int, ThreadKey, int], Message] = OrderedDict()
         self._bytes = 0
 

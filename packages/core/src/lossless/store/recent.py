@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
+
+from lossless.locks import ForkLock
 
 __all__ = ["Recent"]
 
@@ -24,23 +24,14 @@ class Recent(Generic[K, V]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: OrderedDict[K, V] = OrderedDict()
-        self._begin()
-
-    def _begin(self) -> None:
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
-
-    def _locked(self) -> threading.Lock:
-        if self._pid != os.getpid():
-            self._begin()  # a lock that was held when a child was forked would never be given back there
-        return self._lock
+        self._lock = ForkLock()
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def get(self, key: K) -> V | None:
         """Give a value, or None if it is not kept (any more)."""
-        with self._locked():
+        with self._lock:
             value = self._kept.get(key)
             if value is not None:
                 self._kept.move_to_end(key)
@@ -48,7 +39,7 @@ class Recent(Generic[K, V]):
 
     def put(self, key: K, value: V) -> None:
         """Keep a value; what was used longest ago goes when there are too many."""
-        with self._locked():
+        with self._lock:
             self._kept[key] = value
             self._kept.move_to_end(key)
             if len(self._kept) > self._most:
@@ -56,10 +47,10 @@ class Recent(Generic[K, V]):
 
     def clear(self) -> None:
         """Forget all values."""
-        with self._locked():
+        with self._lock:
             self._kept.clear()
 
     def drop(self, key: K) -> None:
         """Forget a value."""
-        with self._locked():
+        with self._lock:
             self._kept.pop(key, None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, event, inspect
 
 from lossless.errors import SchemaError, StoreOpenError
+from lossless.locks import ForkLock
 from lossless.store.planning import describe_tables
 
 __all__ = [
@@ -73,7 +73,7 @@ def refuse_revision(found: str | None, own: str) -> None:
         )
 
 
-_MIGRATING = threading.Lock()  # Alembic's operations go through module globals, one migration at a time
+_MIGRATING = ForkLock()  # Alembic's operations go through module globals, one migration at a time
 
 
 def prepare_schema(connection: Connection) -> str | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lossless.errors import ConfigError
+from lossless.locks import ForkLock
 from lossless.policies.model import Answer, Summarizer, SummarizeRequest, Usage
 from lossless.summarizers.breaker import CLOSED, BreakerRules, BreakerState, admitted, failed, wait_of
 from lossless.summarizers.calling import SummarizerError, call_here, models_of, route_of
@@ -48,7 +48,7 @@ class FallbackSummarizer:
         self._rules = rules or BreakerRules(failures=2)
         self._clock = clock
         self._chance = chance
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._states: dict[int, BreakerState] = {}
 
     async def __call__(self, request: SummarizeRequest, /) -> Answer:

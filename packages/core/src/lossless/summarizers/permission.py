@@ -5,15 +5,16 @@ An engine takes a summarizer that raises for one that failed, and goes on withou
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from lossless.locks import ForkLock
+
 __all__ = ["announce_call", "calls_forbidden"]
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_lock = threading.Lock()
+_lock = ForkLock()
 _forbidden: list[tuple[list[str], bool]] = []
 
 

@@ -26,6 +26,8 @@ from queue import Empty, SimpleQueue
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from lossless.locks import ForkLock
+
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
@@ -46,7 +48,7 @@ _PAUSE = 300.0  # seconds after a failed download in which none is tried again
 
 _built: dict[str, Encoding] = {}
 _failed_at: dict[str, float] = {}
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def load(name: str, *, allow_network: bool = False) -> Encoding | None:
@@ -184,13 +186,3 @@ def _download(address: str, expected_hash: str) -> bytes | None:
     if found is None:
         _failed_at[address] = time.monotonic()
     return found
-
-
-def _renew_lock() -> None:
-    """A child process may be forked while another thread of its parent loads: the lock would stay taken in the child for ever."""
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)

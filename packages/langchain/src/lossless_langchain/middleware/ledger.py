@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from uuid import uuid4
@@ -11,6 +10,7 @@ from langchain_core.messages import BaseMessage, RemoveMessage
 
 from lossless import Message, Thread
 from lossless.errors import NotFoundError
+from lossless.locks import ForkLock
 from lossless_langchain.codec import FORMAT, decode_message, encode_message
 
 __all__ = ["Ledger", "Ledgers", "with_ids"]
@@ -23,7 +23,7 @@ class Ledger:
     """The messages of one thread that this process knows to be stored, by id."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._stored: dict[str, BaseMessage] = {}
         self._primed = False
         self._shown: dict[str, str] | None = None  # what the view shows of states: id there → id in the thread; None: not known
@@ -124,7 +124,7 @@ class Ledgers:
     """The ledgers of the threads that were used last."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._recent: OrderedDict[str, Ledger] = OrderedDict()
 
     def of(self, thread_id: str) -> Ledger:

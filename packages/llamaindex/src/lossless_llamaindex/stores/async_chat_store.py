@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, Messag
 from pydantic import PrivateAttr
 
 from lossless import Engine, Message, MessageRef, Shown, Thread
+from lossless.locks import ForkLock
 from lossless.messages import encode
 from lossless.messages.erased import ERASED_FORMAT
 from lossless.twins import async_twin
@@ -46,7 +46,7 @@ class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
     """
 
     _archived_seqs: dict[str, set[int]] = PrivateAttr(default_factory=dict)
-    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+    _lock: Any = PrivateAttr(default_factory=ForkLock)
 
     def __init__(self, engine: Engine | str | None = None, url: str | None = None, **address: Any) -> None:
         super().__init__(engine=engine, url=url, **address)
