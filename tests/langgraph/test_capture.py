@@ -484,6 +484,18 @@ def test_private_messages_of_a_graph_within_a_graph_are_found_and_not_shown(save
     assert engine.verify().ok
 
 
+def test_a_graph_leaves_a_deleted_thread_alone_that_is_no_part_of_it(saver: LosslessSaver) -> None:
+    engine = saver.engine
+    part: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "inner"}}
+    engine.thread("t#inner").append({"role": "user", "content": "somebody's own"})
+    engine.delete_thread("t#inner")
+    put(saver, {"messages": [AIMessage("private", id="p")]}, part)
+    assert list(engine.threads()) == []
+    assert engine.grep("private").items == []
+    assert saver.get_tuple(part) is not None
+    assert engine.verify().ok
+
+
 @pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
 def test_what_is_taken_out_of_a_delta_channel_leaves_the_view(saver: LosslessSaver) -> None:
     class State(TypedDict):

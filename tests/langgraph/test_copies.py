@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
+from lossless import Engine
+from lossless.checkpoints import lines
 from lossless.store.tables import METADATA
 from lossless_langgraph import LosslessSaver
 from lossless_langgraph_putting import config, put
@@ -24,6 +26,30 @@ def rows(saver: LosslessSaver) -> int:
 
 def numbers(saver: LosslessSaver, thread: str) -> list[int]:
     return [found.checkpoint["channel_values"]["n"] for found in saver.list(config(thread))]
+
+
+def test_a_thread_that_is_begun_again_while_it_is_looked_for_is_locked_as_it_is_now(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine(postgres_url, load_plugins=False) as engine, Engine(postgres_url, load_plugins=False) as other:
+        elsewhere, looks = LosslessSaver(other), iter([1])
+        put(elsewhere, {"n": 0})
+
+        def find(connection: Connection, namespace: str, thread_id: str) -> lines.Line | None:
+            found = find_line(connection, namespace, thread_id)
+            if next(looks, None):
+                elsewhere.delete_thread("t")
+                put(elsewhere, {"n": 1})
+            return found
+
+        def locks(connection: Connection) -> None:
+            assert lines.lock_line(connection, "default", "t") is not None
+            free = select(METADATA.tables["lossless_checkpoint_pool"]).with_for_update(skip_locked=True)
+            assert other.database.write(lambda connection: connection.execute(free).all()) == []
+
+        find_line = lines.find_line
+        monkeypatch.setattr(lines, "find_line", find)
+        engine.database.write(locks)
 
 
 @pytest.mark.parametrize("length", [3, 40])

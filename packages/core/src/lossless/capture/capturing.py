@@ -22,7 +22,7 @@ from lossless.checkpoints.items import ERASED, MESSAGES, kept_in, message_key
 from lossless.checkpoints.lines import Line
 from lossless.checkpoints.parts import load_part
 from lossless.checkpoints.sharing import load_messages
-from lossless.dag.heads import Head, create_thread, keep_collectors_out, key_at, lock_head, swing
+from lossless.dag.heads import Head, create_thread, keep_collectors_out, key_at, lock_head, read_head, swing
 from lossless.dag.ingest import Ingested, ingest
 from lossless.dag.lineage import find_key
 from lossless.dag.view import View
@@ -173,9 +173,10 @@ class Captured:
             kept = self._private(connection, line, kept)
         if self._head is None and not any(kept):
             return None
-        if self._head is not None and self._head.part_of != part_of:
-            return None  # somebody else's, that happens to have this name
         head = self._head
+        known = head or read_head(connection, self.key, deleted=True)
+        if known is not None and known.part_of != part_of:
+            return None  # somebody else's, that happens to have this name
         if head is None:
             format, now = self.capture.format, host.now()
             head = create_thread(connection, self.key, host.views, format=format, now=now, part_of=part_of)

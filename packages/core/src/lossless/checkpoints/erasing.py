@@ -27,7 +27,7 @@ from lossless.checkpoints.items import (
     message_key,
     pieces,
 )
-from lossless.checkpoints.lines import lock_line, users_of_pool
+from lossless.checkpoints.lines import lock_pool, users_of_pool
 from lossless.checkpoints.model import Place
 from lossless.checkpoints.parts import inner_parts, insert_parts
 from lossless.checkpoints.removal import sweep_pool
@@ -58,7 +58,7 @@ def erase_from_checkpoints(
         users = users_of_pool(connection, namespace, pool)
         if not any(line.thread_id in threads for line in users):
             continue  # independent messages that say the same
-        lock_line(connection, namespace, users[0].thread_id)
+        lock_pool(connection, namespace, pool)
         strands = {strand for line in users_of_pool(connection, namespace, pool) for strand in line.strands}
         rewriting = _Rewriting(left, inner_parts(connection, namespace, pool), secret)
         for strand in sorted(strands):

@@ -29,6 +29,7 @@ __all__ = [
     "find_line",
     "hold_line",
     "lock_line",
+    "lock_pool",
     "own_all",
     "users_of",
     "users_of_pool",
@@ -80,12 +81,19 @@ def begin_line(connection: Connection, namespace: str, thread_id: str) -> Line |
 def lock_line(connection: Connection, namespace: str, thread_id: str) -> Line | None:
     """Give the line of a thread; nobody holds any line of the same pool before this transaction ends."""
     found = find_line(connection, namespace, thread_id)
-    if found is None:
-        return None
+    while found is not None:
+        lock_pool(connection, namespace, found.pool)
+        pool, found = found.pool, find_line(connection, namespace, thread_id)
+        if found is not None and found.pool == pool:  # else it was deleted meanwhile, and perhaps begun again
+            return found
+    return None
+
+
+def lock_pool(connection: Connection, namespace: str, pool: int) -> None:
+    """Let nobody hold any line of a pool before this transaction ends."""
     locked, before = -1, -2
     while locked != before:  # a copy that was on its way has joined the pool while its source's row was waited for
-        before, locked = locked, len(_LOCK_POOL.all(connection, {"namespace": namespace, "pool": found.pool}))
-    return find_line(connection, namespace, thread_id)
+        before, locked = locked, len(_LOCK_POOL.all(connection, {"namespace": namespace, "pool": pool}))
 
 
 def users_of(connection: Connection, namespace: str, strands: Iterable[int]) -> list[Line]:
