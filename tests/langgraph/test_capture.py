@@ -20,6 +20,7 @@ from langgraph.types import Overwrite
 from sqlalchemy import text
 
 from lossless import Engine
+from lossless.errors import ExistsError
 from lossless_langchain import LosslessMiddleware
 from lossless_langchain.codec import decode_stored
 from lossless_langgraph import LosslessSaver
@@ -494,6 +495,28 @@ def test_a_graph_leaves_a_deleted_thread_alone_that_is_no_part_of_it(saver: Loss
     assert engine.grep("private").items == []
     assert saver.get_tuple(part) is not None
     assert engine.verify().ok
+
+
+def test_erasing_leaves_what_holds_the_same_message_in_a_channel_that_is_not_captured(saver: LosslessSaver) -> None:
+    message = HumanMessage("my number is 0199", id="a")
+    put(saver, {"messages": [message], "last": message})
+    saver.engine.erase("t", ["a"], purge=False)
+    found = saver.get_tuple(CONFIG)
+    assert found is not None
+    (left,) = found.checkpoint["channel_values"]["messages"]
+    assert left.content == "[this message was erased]"
+    assert found.checkpoint["channel_values"]["last"] == message
+
+
+def test_checkpoints_alone_are_backed_up_and_not_restored_over(saver: LosslessSaver, tmp_path: Any) -> None:
+    alone = LosslessSaver(saver.engine, capture=())
+    where = put(alone, {"messages": [HumanMessage("hello", id="a")]})
+    saver.engine.backup(tmp_path / "backup.db")
+    with pytest.raises(ExistsError, match="not empty"):
+        saver.engine.restore_backup(tmp_path / "backup.db")
+    with Engine(f"sqlite:///{tmp_path / 'new.db'}", load_plugins=False) as other:
+        assert other.restore_backup(tmp_path / "backup.db").ok
+        assert LosslessSaver(other, capture=()).get_tuple(where) == alone.get_tuple(where)
 
 
 @pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
