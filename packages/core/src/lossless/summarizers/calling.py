@@ -12,6 +12,7 @@ from collections.abc import Awaitable
 from dataclasses import replace
 
 from lossless.errors import ConfigError
+from lossless.locks import ForkLock
 from lossless.policies.model import Answer, Summarizer, SummarizeRequest, Usage
 
 __all__ = ["SummarizerCaller", "SummarizerError", "call_here", "checked_summarizer", "models_of", "route_of", "told_by"]
@@ -186,7 +187,7 @@ class _LoopThread:
 
     def __init__(self) -> None:
         self._pid = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
