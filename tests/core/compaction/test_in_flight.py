@@ -81,3 +81,24 @@ def test_what_a_person_does_meanwhile_holds(act: Callable[[Thread, Ledger], None
         context = check_context(engine, thread, ledger)
         if act is undo:
             assert not any(item.kind == "summary" for item in context.items), "what was taken back is not done again at once"
+
+
+def test_a_model_that_hangs_for_one_thread_keeps_no_other_waiting() -> None:
+    go = threading.Event()
+
+    def model(request: SummarizeRequest) -> str:
+        if request.thread_id == "stuck":
+            assert go.wait(30)
+        return honest(request)
+
+    with Engine("sqlite://", window=8_000, summarizer=model, load_plugins=False) as engine:
+        stuck, other = engine.thread("stuck"), engine.thread("other")
+        try:
+            for thread in (stuck, other):
+                thread.append([{"role": "user", "content": f"{number} {LONG}"} for number in range(36)])
+            assert other.wait(20)
+            assert other.context().tokens < stuck.context().tokens
+            assert not stuck.wait(0.01)
+        finally:
+            go.set()
+        assert stuck.wait(20)

@@ -40,6 +40,30 @@ def test_a_job_scheduled_while_one_of_its_key_runs_is_run_after_it() -> None:
     worker.close(wait=True)
 
 
+def test_jobs_that_wait_for_a_model_run_beside_each_other_but_never_two_of_one_key() -> None:
+    worker, gate, running = Worker(lambda: True), threading.Event(), []
+    for name in ("slow", "slow", "other"):
+        worker.schedule(name, lambda name=name: (running.append(name), gate.wait(5)))
+        time.sleep(0.05)
+    assert sorted(running) == ["other", "slow"]
+    gate.set()
+    assert worker.wait("slow", 5)
+    assert worker.wait("other", 5)
+    assert sorted(running) == ["other", "slow", "slow"]
+    worker.close(wait=True)
+
+
+def test_jobs_that_only_compute_run_one_after_the_other() -> None:
+    worker, gate, running = Worker(), threading.Event(), []
+    for name in ("one", "two"):
+        worker.schedule(name, lambda name=name: (running.append(name), gate.wait(5)))
+    time.sleep(0.05)
+    assert running == ["one"]
+    gate.set()
+    worker.close(wait=True)
+    assert running == ["one", "two"]
+
+
 @pytest.mark.parametrize("error", [ValueError("broken"), SystemExit(1), KeyboardInterrupt()])
 def test_a_job_that_fails_harms_no_other(error: BaseException) -> None:
     worker, ran = Worker(), []

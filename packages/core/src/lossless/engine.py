@@ -75,8 +75,8 @@ class Engine(Removals, Upkeep):
         model: a known model instead of a window; it also chooses the tokenizer.
         budget: thresholds in detail, instead of a window. Without window, model and budget, messages can be stored and searched,
             and a context can't be asked for.
-        summarizer: writes summaries: a callable taking a ``SummarizeRequest`` and returning text, sync or async; None: what
-            plugins provide, else none: the policy extracts.
+        summarizer: writes summaries: a callable taking a ``SummarizeRequest`` and returning text, sync or async, of several
+            threads at once; None: what plugins provide, else none: the policy extracts.
         spend_limit: what summarizers may take, counted in the database; None: no limit.
         breaker: when a summarizer that fails is left alone, and for how long.
         policy: a policy's name, or a policy.
@@ -148,7 +148,7 @@ class Engine(Removals, Upkeep):
         writer.window = self.budget.window if self.budget is not None else writer.window
         self.compactor = Compactor(self.database, self.views, self.reader, writer, self.plugins)
         self.calibration = Calibration(self.database, self.namespace, model, margin, exact=margin < _INEXACT)
-        self.worker = Worker()
+        self.worker = Worker(lambda: bool(self.summarizer or self.plugins.summarizer))
         self._thread_formats: Recent[ThreadKey, str] = Recent(_THREADS_KEPT)
         self._keys: Recent[str, ThreadKey] = Recent(_THREADS_KEPT)
         self._epoch, self._purge_owed = UNREAD, False
