@@ -145,7 +145,7 @@ def check_context(
     _check_frames(context)
     _check_request(ledger, context)
     _check_deleted(ledger, context)
-    _check_results(engine, thread, context)
+    _check_results(engine, thread, ledger, context)
     return context
 
 
@@ -297,8 +297,8 @@ def _check_request(ledger: Ledger, context: ActiveContext) -> None:
         assert not each.strip() or each in text
 
 
-def _check_results(engine: Engine, thread: Thread, context: ActiveContext) -> None:
-    """Check that a result is withheld only where it answers no call of the thread that was open, whatever ids were used again."""
+def _check_results(engine: Engine, thread: Thread, ledger: Ledger, context: ActiveContext) -> None:
+    """Check that a result is withheld only where it answers no open call that the view has, whatever ids were used again."""
     text = rendered_text(context)
     lost = [
         item for item in context.items if item.kind == "message" and any(marker not in text for marker in _markers(item.text))
@@ -307,10 +307,12 @@ def _check_results(engine: Engine, thread: Thread, context: ActiveContext) -> No
         return
     with engine.database.read() as connection:
         facts = facts_of(connection, ThreadKey(engine.namespace, thread.id), [item.first_seq for item in lost])
+    visible = {entry.seq for entry in ledger.visible()}
     for item, fact in zip(lost, facts, strict=True):
         kinds = {repair.kind for repair in context.repairs if repair.origin == item.id}
         assert kinds & {"orphan_result", "duplicate_result"}, f"{item.id} is not shown, and nothing says why"
-        assert fact.unit == fact.seq, f"the result {item.id} is withheld although a call of message {fact.unit} waited for it"
+        waited = fact.unit != fact.seq and fact.unit in visible
+        assert not waited, f"the result {item.id} is withheld although a call of message {fact.unit} waited for it"
 
 
 def _markers(text: str) -> list[str]:
