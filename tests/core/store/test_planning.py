@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lossless import Engine
-from lossless.dag import summaries
+from lossless.dag import editing, summaries
 from lossless.store import append, planning, read
 from lossless.store.connection import Database, open_database
 from lossless.store.prepared import Prepared
@@ -42,6 +42,7 @@ def plan(database: Database, statement: Prepared) -> str:
         (read._UNIT_PARTNERS, "lossless_message_unit (namespace=? AND thread_id=? AND unit=? AND seq>? AND seq<?)"),
         (read._LATER_MEMBERS, "lossless_message_unit (namespace=? AND thread_id=? AND unit>? AND unit<?)"),
         (read._BETWEEN, "PRIMARY KEY (namespace=? AND thread_id=? AND seq>? AND seq<?)"),
+        (editing._REVISIONS, "lossless_message_revises (namespace=? AND thread_id=? AND revises>?)"),
         (summaries._BY_SPAN, "lossless_summary_span (namespace=? AND thread_id=? AND span_key=?)"),
         (summaries._OVER, "lossless_summary_message_seq (namespace=? AND thread_id=? AND seq=?)"),
         (summaries._PARENTS, "lossless_summary_child_child (namespace=? AND thread_id=? AND child_id=?)"),
