@@ -63,6 +63,21 @@ def test_a_late_result_is_shown_as_text_when_its_call_is_under_a_summary(format:
         assert all("late_result" not in thread.expand(each.id)[0].text for each in again)
 
 
+@pytest.mark.parametrize("text", ["<b>&x " * 766, "a<" * 1_136])
+def test_summaries_make_room_for_a_late_result_that_grows_when_it_is_quoted(text: str) -> None:
+    with Engine("sqlite://", window=4_000, background=False, load_plugins=False) as engine:
+        thread = engine.thread("t")
+        thread.append({"role": "user", "content": "Start the long job."}, compact=False)
+        thread.append(call("c1"), format="anthropic", compact=False)
+        talk(thread, 4)
+        assert thread.compact(force=True).changed
+        thread.append({"role": "user", "content": "Is it done?"}, compact=False)
+        thread.append({"role": "tool", "tool_call_id": "c1", "content": text}, compact=False)
+        context = thread.context()
+        assert "late_result" in rendered_text(context)
+        assert context.tokens <= context.budget
+
+
 def test_a_result_whose_call_was_deleted_is_not_shown() -> None:
     with Engine("sqlite://", window=4_000, background=False, load_plugins=False) as engine:
         thread = engine.thread("t")

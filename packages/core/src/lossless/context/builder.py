@@ -93,9 +93,11 @@ class ContextBuilder:
             context = self._rendered(scene, chosen, writer, profile, address, limits)
             if context.tokens <= limits.hard:
                 break
-            # Counted from what was shown, or a room that was not used up would be filled with something else.
-            shown = sum(item.tokens for item in context.items)
-            room = min(room, shown) - (context.tokens - limits.hard)
+            # Counted from what was chosen, or a room that was not used up would be filled with something else.
+            taken = sum(piece.item.tokens for piece in chosen.pieces)
+            room = min(room, taken) - (context.tokens - limits.hard)
+        else:
+            context = self._rendered(scene, fit(scene, 0, limits), writer, profile, address, limits)
         return context
 
     def _with_recall(
