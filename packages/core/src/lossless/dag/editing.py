@@ -21,7 +21,7 @@ from lossless.store.prepared import Prepared
 from lossless.store.read import facts_of
 from lossless.store.tables import MessageRow
 
-__all__ = ["Remake", "edit", "merged", "revisions_since", "shown_revision"]
+__all__ = ["Remake", "edit", "is_revised", "merged", "revisions_since", "shown_revision"]
 
 Remake = Callable[[Connection, Sequence[int]], "Summary | None"]
 """Makes a leaf over messages without a model, or says that it would not be shorter than they are."""
@@ -76,17 +76,23 @@ def revisions_since(connection: Connection, key: ThreadKey, seq: int) -> list[tu
     return found
 
 
-_REVISIONS = Prepared(
-    select(_MESSAGE.c.revises, _MESSAGE.c.seq)
-    .where(
-        _MESSAGE.c.namespace == bindparam("namespace"),
-        _MESSAGE.c.thread_id == bindparam("thread_id"),
-        _MESSAGE.c.revises.is_not(None),
-        # As a sum, lest SQLite walks through all messages of the range instead of the few revisions.
-        (_MESSAGE.c.seq + 0).between(bindparam("first"), bindparam("last")),
+def is_revised(connection: Connection, key: ThreadKey) -> bool:
+    """Tell whether any message of a thread was ever revised."""
+    within = (
+        {"namespace": key.namespace, "thread_id": id, "first": first, "last": last} for id, first, last in key.ranges(1, 2**62)
     )
-    .order_by(_MESSAGE.c.seq)
+    return any(_REVISED.first(connection, where) is not None for where in within)
+
+
+_REVISIONS_OF = select(_MESSAGE.c.revises, _MESSAGE.c.seq).where(
+    _MESSAGE.c.namespace == bindparam("namespace"),
+    _MESSAGE.c.thread_id == bindparam("thread_id"),
+    _MESSAGE.c.revises.is_not(None),
+    # As a sum, lest SQLite walks through all messages of the range instead of the few revisions.
+    (_MESSAGE.c.seq + 0).between(bindparam("first"), bindparam("last")),
 )
+_REVISIONS = Prepared(_REVISIONS_OF.order_by(_MESSAGE.c.seq))
+_REVISED = Prepared(_REVISIONS_OF.limit(1))
 
 
 def shown_revision(connection: Connection, key: ThreadKey, view: View, seq: int) -> int:

@@ -109,6 +109,7 @@ _REVIVE = Prepared(
     .values(deleted_at=null(), updated_at=bindparam("now"))
 )
 _INSERT_HEAD = Prepared(insert(_HEAD))
+_INSERT_MOVE = Prepared(insert(_LOG))
 _INSERT_THREAD = Prepared(insert_new(_THREAD))
 _KEEP_OUT = Prepared(text(f"LOCK TABLE {_HEAD.name} IN ROW EXCLUSIVE MODE"))
 
@@ -350,4 +351,4 @@ def set_head(connection: Connection, key: ThreadKey, head: Head, *, deleted_at: 
 
 def _log(connection: Connection, key: ThreadKey, **move: object) -> None:
     move["by_hand"] = int(bool(move["by_hand"]))
-    connection.execute(insert(_LOG), {"namespace": key.namespace, "thread_id": key.thread_id, **move})
+    _INSERT_MOVE.run(connection, {"namespace": key.namespace, "thread_id": key.thread_id, **move})

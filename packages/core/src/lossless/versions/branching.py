@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from itertools import groupby
 
 from sqlalchemy import Connection, bindparam, select
 
-from lossless.dag.editing import revisions_since
+from lossless.dag.editing import is_revised, revisions_since
 from lossless.dag.extents import Extent, extents_under, load_extent
 from lossless.dag.heads import Head, begin_thread, key_at, lock_existing_head
 from lossless.dag.lineage import branch_key, find_key
@@ -18,11 +19,11 @@ from lossless.dag.segments import Hidden, Raw, Segment, SummaryRef, Tail
 from lossless.dag.summaries import sources_of
 from lossless.dag.view import View, ViewStore
 from lossless.errors import ExistsError, NotFoundError
-from lossless.messages import UnitTracker, shape_of
+from lossless.messages import Message, UnitTracker, shape_of
 from lossless.store.digests import EMPTY_CHAIN
 from lossless.store.keys import ThreadKey
 from lossless.store.prepared import Prepared
-from lossless.store.read import MessageReader, facts_between, facts_of, seqs_of
+from lossless.store.read import Fact, MessageReader, facts_between, facts_of, seqs_of
 from lossless.store.tables import MessageRow
 from lossless.versions.snapshots import find_snapshot
 
@@ -78,9 +79,10 @@ def branch(
 
 def cut_view(connection: Connection, key: ThreadKey, view: View, cut: int) -> View:
     """Give a view of the messages up to ``cut`` only: summaries that straddle it are opened, revisions made later taken back."""
+    place = _places(connection, key)
     kept: list[Segment] = []
     for segment in view.segments:
-        kept.extend(_up_to(connection, key, segment, cut))
+        kept.extend(_up_to(connection, key, segment, cut, place))
     found = View((*kept, _tail_after(connection, key, cut)))
     for old, _new in reversed(revisions_since(connection, key, cut + 1)):
         if old <= cut and any(old in gone for gone in found.hidden()):
@@ -91,12 +93,19 @@ def cut_view(connection: Connection, key: ThreadKey, view: View, cut: int) -> Vi
 def closed_at(connection: Connection, key: ThreadKey, view: View, cut: int) -> View:
     """Give a view that ended at ``cut`` with its tail closed there."""
     *before, tail = view.segments
-    return View((*before, *_up_to(connection, key, tail, cut), _tail_after(connection, key, cut)))
+    return View((*before, *_up_to(connection, key, tail, cut, _places(connection, key)), _tail_after(connection, key, cut)))
 
 
-def _up_to(connection: Connection, key: ThreadKey, segment: Segment, cut: int) -> Iterable[Segment]:
+def _places(connection: Connection, key: ThreadKey) -> Callable[[int], int]:
+    """Give what tells the place of a message in a view: its seq, except for revisions, which stand where the first one did."""
+    if not is_revised(connection, key):
+        return lambda seq: seq
+    return lambda seq: int(facts_of(connection, key, [seq])[0].place)
+
+
+def _up_to(connection: Connection, key: ThreadKey, segment: Segment, cut: int, place: Callable[[int], int]) -> Iterable[Segment]:
     if isinstance(segment, SummaryRef):
-        return _summary_up_to(connection, key, load_extent(connection, key, segment.id), cut)
+        return _summary_up_to(connection, key, load_extent(connection, key, segment.id), cut, place)
     if segment.first > cut:
         return []
     if isinstance(segment, Hidden):
@@ -106,31 +115,25 @@ def _up_to(connection: Connection, key: ThreadKey, segment: Segment, cut: int) -
     return [Raw(segment.first, cut, segment.base, _sum_at(connection, key, cut))]
 
 
-def _summary_up_to(connection: Connection, key: ThreadKey, extent: Extent, cut: int) -> Iterable[Segment]:
+def _summary_up_to(
+    connection: Connection, key: ThreadKey, extent: Extent, cut: int, place: Callable[[int], int]
+) -> Iterable[Segment]:
     if extent.newest_seq <= cut:
         return [extent.ref]
-    if _place(connection, key, extent.first_seq) > cut:
+    if place(extent.first_seq) > cut:
         return []  # in the order of places, all that is under it comes later
     sources = sources_of(connection, key, extent.ref.id)
     extents = extents_under(connection, key, extent.ref.id)
-
-    def place(source: int | str) -> int:
-        return _place(connection, key, source if isinstance(source, int) else extents[source].first_seq)
-
     kept: list[Segment] = []
-    reached = sources[: bisect_right(sources, cut, key=place)]
+    first = [source if isinstance(source, int) else extents[source].first_seq for source in sources]
+    reached = sources[: bisect_right(first, cut, key=place)]
     for are_summaries, together in groupby(reached, lambda source: isinstance(source, str)):
         if are_summaries:
             for id in together:
-                kept.extend(_summary_up_to(connection, key, extents[str(id)], cut))
+                kept.extend(_summary_up_to(connection, key, extents[str(id)], cut, place))
         else:
             kept.extend(runs(connection, key, [seq for seq in together if isinstance(seq, int) and seq <= cut]))
     return _joined(kept)
-
-
-def _place(connection: Connection, key: ThreadKey, seq: int) -> int:
-    (fact,) = facts_of(connection, key, [seq])
-    return int(fact.place)
 
 
 def _joined(segments: Iterable[Segment]) -> list[Segment]:
@@ -166,16 +169,26 @@ def _sum_at(connection: Connection, key: ThreadKey, seq: int) -> int:
 
 def open_calls_at(connection: Connection, key: ThreadKey, reader: MessageReader, cut: int) -> tuple[tuple[str, int], ...]:
     """Give the tool calls that are open after a message: (call id, seq of its unit's first message)."""
-    tracker = UnitTracker()
     last = facts_of(connection, key, [cut])
     first = min(cut - _LOOK_BACK, *(fact.unit for fact in last)) if last else cut
-    # Who neither calls nor is called nor answers changes nothing; what the others say has to be read.
-    facts = facts_between(connection, key, max(1, first), cut)
-    asked = [fact.seq for fact in facts if fact.role == "assistant" or fact.unit != fact.seq]
-    for message in reader.by_seq(connection, key, asked):
-        if message.revises is None:
-            tracker.place(message.seq, shape_of(message.parts))
+    facts = [fact for fact in facts_between(connection, key, max(1, first), cut) if fact.place == fact.seq]  # no revisions
+    callers = [fact for fact in facts if fact.role == "assistant"]
+    answers = [fact for fact in facts if fact.role != "assistant" and fact.unit != fact.seq]
+    shapes = {message.seq: shape_of(message.parts) for message in _read(connection, key, reader, callers)}
+    unanswered = Counter(fact.unit for fact in callers for _call in shapes[fact.seq].calls)
+    # Each message that belongs to the unit of an earlier one answers a call of it at least.
+    unanswered.subtract(fact.unit for fact in answers)
+    if all(calls <= 0 for calls in unanswered.values()):
+        return ()
+    shapes |= {message.seq: shape_of(message.parts) for message in _read(connection, key, reader, answers)}
+    tracker = UnitTracker()
+    for seq in sorted(shapes):
+        tracker.place(seq, shapes[seq])
     return tuple(tracker.open_calls)
+
+
+def _read(connection: Connection, key: ThreadKey, reader: MessageReader, facts: Iterable[Fact]) -> list[Message]:
+    return reader.by_seq(connection, key, [fact.seq for fact in facts], keep=False)
 
 
 _END = Prepared(
