@@ -80,7 +80,7 @@ def _without_recall(scene: Scene, pieces: Sequence[Piece]) -> list[range]:
 
 
 def _reasons(turn: Turn) -> bool:
-    return turn.role == "assistant" and any(isinstance(part, Reasoning) for part in turn.parts)
+    return turn.role == "assistant" and any([isinstance(part, Reasoning) for part in turn.parts])
 
 
 def _with_late_results(scene: Scene, pieces: Sequence[Piece], repairs: list[Repair]) -> list[Piece]:
@@ -96,9 +96,10 @@ def _with_late_results(scene: Scene, pieces: Sequence[Piece], repairs: list[Repa
         if piece.item.kind in ("summary", "omission"):
             waiting.clear()
         shape = piece.turn.shape or shape_of(piece.turn.parts)
-        if not waiting.issuperset(shape.results):
-            piece = _told(scene, piece, callers, repairs)
-        waiting.difference_update(shape.results)
+        if shape.results:
+            if not waiting.issuperset(shape.results):
+                piece = _told(scene, piece, callers, repairs)
+            waiting.difference_update(shape.results)
         if shape.calls:
             waiting.update(shape.calls)
             callers.add(piece.item.first_seq)
