@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lossless import Engine
+from lossless.cli import importing, main
 from lossless.cli.matching import compare
+from lossless.compaction.turns import Turns
 from lossless.transcripts.reader import FORMATS
 from lossless_testdata import SHARED, tau_conversations
 
@@ -124,6 +127,49 @@ def test_the_same_file_given_twice_is_read_once(run: Run, talk: Talk, tmp_path: 
     path = write(tmp_path / "log.jsonl", talk(2))
     document = run("import", path, "log.jsonl", "--json").document
     assert [thread["id"] for thread in document["threads"]] == ["log"]
+
+
+@pytest.mark.parametrize("lines", ["messages", "conversations"])
+def test_two_imports_of_a_file_at_once_store_it_once(
+    run: Run, talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str
+) -> None:
+    path = write(tmp_path / "log.jsonl", talk(3) if lines == "messages" else [talk(1), talk(2), user("x", "x")])
+    Engine("sqlite:///lossless.db").close()
+    look = importing.thread_info
+    others: list[threading.Thread] = []
+
+    def somebody_else_comes(engine: Engine, thread_id: str) -> Any:
+        found = look(engine, thread_id)
+        if not others:  # after the first import has seen that nothing is stored, and before it stores anything
+            others.append(threading.Thread(target=lambda: codes.append(main(["import", str(path)]))))
+            others[0].start()
+            others[0].join(0.3)
+        return found
+
+    codes: list[int] = []
+    monkeypatch.setattr(importing, "thread_info", somebody_else_comes)
+    assert run("import", path).code == 0
+    others[0].join(60)
+    assert codes == [0]
+    if lines == "messages":
+        assert (threads(), stored("log")) == (["log"], talk(3))
+    else:
+        assert threads() == ["log", "log-2", "log-3"]
+        assert [stored(id) for id in threads()] == [talk(1), talk(2), user("x", "x")]
+    assert run("verify").code == 0
+
+
+def test_an_import_that_has_no_end_is_not_waited_for(
+    run: Run, talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "log.jsonl", talk(1))
+    monkeypatch.setattr(importing, "_PATIENCE", 0.0)
+    with Engine("sqlite:///lossless.db") as engine, Turns(engine.database, 60, "import").taken(engine.key_of("log"), 0):
+        done = run("import", path)
+    assert (done.code, threads()) == (1, [])
+    assert done.err.startswith("lossless: another import goes on in the thread 'log' (import again when it is done")
+    assert run("import", path).code == 0
+    assert stored("log") == talk(1)
 
 
 def test_messages_that_were_deleted_or_compacted_are_not_added_again(run: Run, talk: Talk, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 A conversation is compared with a stored thread by the digests of its messages, so that its size does not matter: of a file
 that is one conversation, no more than 1 000 messages are in memory at once. Where a thread holds another conversation, it is
-left alone and the next name is tried, so that repeating an import finds what it stored the first time.
+left alone and the next name is tried, so that repeating an import finds what it stored the first time. From the comparison to
+the last message, other imports into the thread wait: of two that bring the same at once, the second finds it stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,8 @@ from lossless.cli.matching import Given, Match, digest_of, match
 from lossless.cli.opening import thread_info
 from lossless.cli.output import visible
 from lossless.cli.progress import Progress, progress_on
-from lossless.errors import LosslessError, MessageError
+from lossless.compaction.turns import Turn, Turns
+from lossless.errors import LosslessError, MessageError, StoreBusyError
 
 if TYPE_CHECKING:
     from lossless import Engine
@@ -26,6 +29,8 @@ __all__ = ["Imported", "Importer", "Problem", "readable_files"]
 
 _SUFFIXES = (".gz", ".json", ".jsonl", ".ndjson")
 _LONGEST_NAME = 480  # a thread's id has 512 characters at the most, and a number may follow
+_LEASE_SECONDS = 300.0  # longer than comparing a conversation with a thread, or storing a part of it, takes
+_PATIENCE = 900.0  # seconds; an import that goes on for longer than that is one to be waited for by a person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +87,16 @@ class Importer:
         self._base = base
         self._problems = problems
         self._names = _Names(base)
+        self._turns = Turns(engine.database, _LEASE_SECONDS, "import")
         self._done: list[_Target] = []
         self._progress = Progress(None)
 
     def run(self, paths: Sequence[Path]) -> list[Imported]:
         """Import files, one after the other; give what came of each conversation, in order."""
-        with progress_on(paths) as self._progress:
+        with progress_on(paths) as self._progress, closing(self._turns):
             for path in paths:
-                self._file(path)
+                with ExitStack() as held:
+                    self._file(path, held)
         return [
             Imported(
                 thread_id=one.thread_id, path=one.path, added=one.after[0] - one.before[0], tokens=one.after[1] - one.before[1]
@@ -97,7 +104,7 @@ class Importer:
             for one in self._done
         ]
 
-    def _file(self, path: Path) -> None:
+    def _file(self, path: Path, held: ExitStack) -> None:
         from lossless.transcripts.model import BadLine
         from lossless.transcripts.reader import read_transcript
 
@@ -114,7 +121,7 @@ class Importer:
                 parts.append(piece)
                 continue
             if whole is None:
-                whole = self._target(path, piece.name, lambda: self._messages_of(path))
+                whole = held.enter_context(self._target(path, piece.name, lambda: self._messages_of(path)))
             self._store(whole, piece.messages)
         if parts:
             self._entry(path, parts)
@@ -123,11 +130,11 @@ class Importer:
         self._progress.finished(path)
 
     def _entry(self, path: Path, parts: list[Conversation]) -> None:
-        target = self._target(path, parts[0].name, lambda: (message for part in parts for message in part.messages))
-        target.line = parts[0].first_line
-        for part in parts:
-            self._store(target, part.messages)
-        self._finish(target)
+        with self._target(path, parts[0].name, lambda: (message for part in parts for message in part.messages)) as target:
+            target.line = parts[0].first_line
+            for part in parts:
+                self._store(target, part.messages)
+            self._finish(target)
 
     def _messages_of(self, path: Path) -> Iterable[Any]:
         """Read the file again, for the messages of the conversation that it as a whole is."""
@@ -138,27 +145,36 @@ class Importer:
             if not isinstance(piece, BadLine) and piece.entry is None:
                 yield from piece.messages
 
-    def _target(self, path: Path, name: str | None, messages: Callable[[], Iterable[Any]]) -> _Target:
-        """Find the thread of a conversation, and what of it is stored there."""
+    @contextmanager
+    def _target(self, path: Path, name: str | None, messages: Callable[[], Iterable[Any]]) -> Iterator[_Target]:
+        """Find the thread of a conversation, and what of it is stored there; meanwhile no other import adds to that thread."""
         given: dict[str, list[Given]] = {}
         for candidate in self._names.of(name or _stem(path)):
-            info = thread_info(self._engine, candidate)
-            if info is None:
-                found = Match(skip=0, fits=True)
-                refused: dict[int, str] = {}
-            else:
-                if info.format not in given:
+            with self._turns.taken(self._engine.key_of(candidate), _PATIENCE) as turn:
+                if turn is None:
+                    raise StoreBusyError(
+                        f"another import goes on in the thread {candidate!r}",
+                        hint="import again when it is done: what it has stored is not stored twice",
+                    )
+                info = thread_info(self._engine, candidate)
+                if info is not None and info.format not in given:
                     given[info.format] = [digest_of(self._engine, each, self._format, info.format) for each in messages()]
-                found = match(self._engine, candidate, given[info.format])
-                refused = {place: one.refused for place, one in enumerate(given[info.format][: found.skip], 1) if one.refused}
-            if found.fits or candidate == self._base:
+                compared = given[info.format] if info is not None else []
+                found = match(self._engine, candidate, compared) if info is not None else Match(skip=0, fits=True)
+                if not found.fits and candidate != self._base:
+                    continue
                 self._names.take(candidate)
+                refused = {place: one.refused for place, one in enumerate(compared[: found.skip], 1) if one.refused}
                 before = (info.messages, info.tokens) if info is not None else (0, 0)
-                return _Target(thread_id=candidate, path=path, skip=found.skip, refused=refused, before=before, after=before)
+                yield _Target(
+                    thread_id=candidate, path=path, turn=turn, skip=found.skip, refused=refused, before=before, after=before
+                )
+                return
         raise AssertionError("names don't end")
 
     def _store(self, target: _Target, messages: Sequence[Any]) -> None:
         """Store the next messages of a conversation, but for those that are stored and those that can't be."""
+        target.turn.renew()
         known = min(target.skip - target.seen, len(messages)) if target.skip > target.seen else 0
         for place in range(target.seen + 1, target.seen + known + 1):
             if place in target.refused:
@@ -208,12 +224,13 @@ class Importer:
 class _Target:
     """A conversation on its way into a thread.
 
-    ``skip``: how many of its messages, from the start, are stored or refused, and ``refused`` why, by place; ``seen``: how
-    many went by; ``before`` and ``after``: messages and tokens of the thread.
+    ``turn``: keeps other imports out of the thread; ``skip``: how many of its messages, from the start, are stored or refused,
+    and ``refused`` why, by place; ``seen``: how many went by; ``before`` and ``after``: messages and tokens of the thread.
     """
 
     thread_id: str
     path: Path
+    turn: Turn
     skip: int
     refused: Mapping[int, str]
     before: tuple[int, int]

@@ -1,4 +1,4 @@
-"""Turns: one compaction of a thread at a time, in this process by a lock, across processes by a lease in the database."""
+"""Turns: one compaction, or other work, on a thread at a time: by a lock in a process, by a lease in the database across them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from lossless.store.leases import forget_holder, holder_name, release_lease, tak
 
 __all__ = ["Turn", "Turns"]
 
-_WORK = "compaction"
 _PAUSE = 0.02
 """Seconds after which a lease that somebody else holds is looked at again; ever longer, up to ``_LONGEST_PAUSE``."""
 _LONGEST_PAUSE = 0.5
@@ -53,12 +52,14 @@ class Turns:
 
     Args:
         database: where the leases are.
-        seconds: how long a lease lasts: longer than any single step of a compaction.
+        seconds: how long a lease lasts: longer than any single step of the work.
+        work: which work it is.
     """
 
-    def __init__(self, database: Database, seconds: float) -> None:
+    def __init__(self, database: Database, seconds: float, work: str = "compaction") -> None:
         self._database = database
         self._seconds = seconds
+        self._work = work
         self._begin()
 
     def _begin(self) -> None:
@@ -93,7 +94,7 @@ class Turns:
             try:
                 if leased and place.depth == 1:
                     with suppress(StoreError, ClosedError):  # what was done is done; one that is not given back ends by itself
-                        self._database.write(lambda connection: release_lease(connection, key, _WORK, self._holder))
+                        self._database.write(lambda connection: release_lease(connection, key, self._work, self._holder))
             finally:
                 place.depth -= mine
                 if mine:
@@ -105,7 +106,9 @@ class Turns:
 
     def take(self, key: ThreadKey, seconds: float) -> bool:
         """Take or keep the lease of a thread; give whether this engine has it."""
-        return self._database.write(lambda connection: take_lease(connection, key, _WORK, self._holder, times.now(), seconds))
+        return self._database.write(
+            lambda connection: take_lease(connection, key, self._work, self._holder, times.now(), seconds)
+        )
 
     def _leased(self, key: ThreadKey, until: float) -> bool:
         pause = _PAUSE
