@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, NotRequired
@@ -20,14 +21,17 @@ from lossless import ActiveContext, Budget, Engine, Thread
 from lossless_langchain.connecting import engine_for
 from lossless_langchain.middleware.following import followed
 from lossless_langchain.middleware.ledger import Ledger, Ledgers, with_ids
-from lossless_langchain.middleware.merging import added, merged
+from lossless_langchain.middleware.merging import added, holds_all, merged, same
 from lossless_langchain.middleware.sizes import ToolSizes, budget_for, is_overflow, own_budget, tokens_of
+from lossless_langchain.middleware.usage import charged_tokens, tells
 from lossless_langchain.models import profile_name
 from lossless_langchain.running import below, current_run, in_thread, keeps_state, named_thread, nested_under
 from lossless_langchain.summaries import summarize_with
 from lossless_langchain.tools import lossless_tools
 
 __all__ = ["LosslessMiddleware"]
+
+_log = logging.getLogger("lossless")
 
 _OWN = "lossless_thread"
 Response = ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]
@@ -54,13 +58,18 @@ class _Run:
 
 @dataclass(slots=True, kw_only=True)
 class _Call:
-    """A model call being prepared."""
+    """A model call being prepared.
+
+    ``counted``: what is sent is what was counted; other middleware took nothing out of it and changed nothing.
+    """
 
     run: _Run
     ledger: Ledger
     budget: Budget
     thread: Thread
     context: ActiveContext
+    state: list[BaseMessage]
+    counted: bool
     request: ModelRequest[Any]
 
 
@@ -144,7 +153,7 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         run = self._run_of(request.state, _config_of(request))
         with in_thread(run.thread_id, run.named):
             result = handler(request)
-        self._store_result(run, result)
+        self._store_result(run, request.state, result)
         return result
 
     async def awrap_tool_call(
@@ -154,7 +163,7 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         run = self._run_of(request.state, _config_of(request))
         with in_thread(run.thread_id, run.named):
             result = await handler(request)
-        await asyncio.to_thread(self._store_result, run, result)
+        await asyncio.to_thread(self._store_result, run, request.state, result)
         return result
 
     # Model calls
@@ -171,8 +180,16 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         thread = self.engine.thread(run.thread_id, budget=budget)
         self._claim(run.thread_id)
         context = followed(ledger, thread, state, lambda: self._context(thread, request), whole=run.whole)
-        shown = _shown(request, context, state)
-        return _Call(run=run, ledger=ledger, budget=budget, thread=thread, context=context, request=shown)
+        return _Call(
+            run=run,
+            ledger=ledger,
+            budget=budget,
+            thread=thread,
+            context=context,
+            state=state,
+            counted=holds_all(request.messages, state),
+            request=_shown(request, context, state),
+        )
 
     def _context(self, thread: Thread, request: ModelRequest[Any]) -> ActiveContext:
         return thread.context(format="langchain", profile=self._profile or profile_name(request.model))
@@ -186,24 +203,37 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         if call.context.tokens >= before.tokens:
             return None
         call.ledger.ceiling = ceiling
-        return _shown(request, call.context, with_ids(request.state["messages"]))
+        return _shown(request, call.context, call.state)
 
     def _answered(self, call: _Call, response: Response) -> Response:
         inner = response.model_response if isinstance(response, ExtendedModelResponse) else response
-        call.ledger.store(call.thread, with_ids([inner] if isinstance(inner, AIMessage) else inner.result))
+        answers = with_ids([inner] if isinstance(inner, AIMessage) else inner.result)
+        call.ledger.store_ahead(call.thread, call.state, answers, whole=call.run.whole)
+        self._calibrate(call, answers)
         if not call.run.fresh:
             return response
         if isinstance(inner, AIMessage):
             inner = ModelResponse(result=[inner])
         return ExtendedModelResponse(model_response=inner, command=Command(update={_OWN: call.run.thread_id}))
 
+    def _calibrate(self, call: _Call, answers: Sequence[BaseMessage]) -> None:
+        """Tell the engine what the provider charged, if it says so and was sent what was counted; never raises."""
+        counted, charged = call.context.tokens + call.context.overhead, charged_tokens(answers)
+        if charged is None or not call.counted or not tells(counted, charged):
+            return
+        try:
+            call.thread.report_usage(charged, call.context)
+        except Exception as error:  # the answer is there, and stored: that a number is not noted must not cost it
+            _log.debug("usage_not_noted thread=%s error=%s", call.run.thread_id, type(error).__name__)
+
     # Tool calls
 
-    def _store_result(self, run: _Run, result: ToolMessage | Command[Any]) -> None:
+    def _store_result(self, run: _Run, state: Any, result: ToolMessage | Command[Any]) -> None:
         messages = with_ids(_messages_of(result))
         if messages:
             thread = self.engine.thread(run.thread_id, budget=self._own_budget)
-            self._ledgers.of(run.thread_id).store(thread, messages)
+            held = with_ids(state.get("messages") or ()) if isinstance(state, Mapping) else []
+            self._ledgers.of(run.thread_id).store_ahead(thread, held, messages, whole=run.whole)
 
     # Threads
 
@@ -255,8 +285,7 @@ def _lowered(budget: Budget, ceiling: int, margin: float) -> Budget:
 def _shown(request: ModelRequest[Any], context: ActiveContext, state: Sequence[BaseMessage]) -> ModelRequest[Any]:
     """Give the request with the context as its messages: the very same request if they are the same."""
     messages = merged(context, request.messages, state)
-    same = len(messages) == len(request.messages) and all(a is b for a, b in zip(messages, request.messages, strict=True))
-    return request if same else request.override(messages=messages)
+    return request if same(messages, request.messages) else request.override(messages=messages)
 
 
 def _messages_of(result: Any) -> list[Any]:

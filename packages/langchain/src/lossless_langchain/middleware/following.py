@@ -8,8 +8,12 @@ from langchain_core.messages import BaseMessage
 
 from lossless import ActiveContext, Thread
 from lossless_langchain.middleware.ledger import Ledger
+from lossless_langchain.middleware.merging import shows
 
 __all__ = ["followed"]
+
+_TRIES = 3
+"""How often a view is brought in line with a state, where other processes change it meanwhile."""
 
 
 def followed(
@@ -24,10 +28,28 @@ def followed(
         show: renders the thread's context.
         whole: whether the state holds the whole thread, so that what it lacks was removed.
     """
-    ledger.store(thread, state, whole=whole)
-    context = show()
-    if whole and ledger.follow(thread, context.total, state):
-        context = show()
-    if any(item.kind == "omission" for item in context.items) and thread.compact(by_hand=False).changed:
-        context = show()
+    context = _followed(ledger, thread, state, show, whole)
+    if _omits(context) and thread.compact(by_hand=False).changed:
+        context = _followed(ledger, thread, state, show, whole)
     return context
+
+
+def _followed(
+    ledger: Ledger, thread: Thread, state: Sequence[BaseMessage], show: Callable[[], ActiveContext], whole: bool
+) -> ActiveContext:
+    with ledger.lock:
+        ledger.store(thread, state, whole=whole)
+        context = show()
+        for _ in range(_TRIES if whole else 0):
+            if not ledger.follow(thread, context.total, state):
+                if not state or _omits(context) or context.status != "ok" or shows(context, state[-1]):
+                    break
+                ledger.forget_view()
+                if not ledger.follow(thread, context.total, state):
+                    break
+            context = show()
+        return context
+
+
+def _omits(context: ActiveContext) -> bool:
+    return any(item.kind == "omission" for item in context.items)

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 
 from lossless import Message, Thread
 from lossless.errors import NotFoundError
 from lossless.locks import ForkLock
+from lossless.messages import encode
 from lossless_langchain.codec import FORMAT, decode_message, encode_message
 
 __all__ = ["Ledger", "Ledgers", "with_ids"]
 
 _KEPT = 64
 """Threads whose messages are remembered; of others, the database is asked again."""
+_KEPT_BYTES = 100_000_000
+"""What their messages may take together, counted roughly; the thread that is in use stays, however long it is."""
+_OBJECT = 2_000
+"""Bytes that a message takes beside its payload, roughly."""
+_AHEAD = 1_000
+"""Messages that are remembered to be stored before a state showed them."""
+
+Place = tuple[str | None, str | None]
 
 
 class Ledger:
     """The messages of one thread that this process knows to be stored, by id."""
 
     def __init__(self) -> None:
-        self._lock = ForkLock()
+        self.lock = ForkLock()
+        """Held by whoever brings the thread up to a state and looks at it: another run's state may lack what this one's has."""
+        self.bytes = 0
         self._stored: dict[str, BaseMessage] = {}
         self._primed = False
         self._shown: dict[str, str] | None = None  # what the view shows of states: id there → id in the thread; None: not known
         self._absent: set[str] = set()  # ids that were stored again, since the thread didn't have them
+        self._ahead: dict[Place, str] = {}  # where a state will have what was stored before it did: place → id
         self._total = 0  # messages that the view represented then
         self.ceiling: int | None = None
         """Tokens above which a provider refused this thread's context, whatever window was named; None: it never did."""
@@ -41,10 +55,11 @@ class Ledger:
             whole: whether ids tell what is new. Else what the thread has already is recognised by its content when a run begins:
                 without a checkpointer, a caller who sends the conversation anew gives it new ids.
         """
-        with self._lock:
+        with self.lock:
             if not self._primed:
                 self._prime(thread)
-            new = [message for message in messages if not self._is_stored(message)]
+            stored = self._stored
+            new = [each for each in messages if stored.get(each.id or "") is not each and not self._is_stored(each)]
             if not new:
                 return
             payloads = [encode_message(message) for message in new]
@@ -56,10 +71,35 @@ class Ledger:
             else:
                 thread.append(payloads, format=FORMAT)
             added = {message.id: message for message in new if message.id is not None}
-            self._stored.update(added)
+            for message, payload in zip(new, payloads, strict=True):
+                self._keep(message, payload)
             if self._shown is not None:
                 self._total += len(added.keys() - self._shown.keys())
                 self._shown.update({id: id for id in added})
+            if not whole:
+                self._withdraw(thread, messages, added.keys())
+
+    def store_ahead(
+        self, thread: Thread, state: Sequence[BaseMessage], messages: Sequence[BaseMessage], *, whole: bool = True
+    ) -> None:
+        """Append what the state will have next: an answer, or the results of a tool.
+
+        Args:
+            thread: where to.
+            state: the messages of the state, each with an id.
+            messages: what comes after them, each with an id.
+            whole: whether ids tell what the state lacks. Else it is remembered where they belong: something else that the state
+                has there, since other middleware made it of them, takes their place in the view.
+        """
+        with self.lock:
+            self.store(thread, messages)
+            if whole:
+                return
+            if len(self._ahead) > _AHEAD:
+                self._ahead.clear()
+            coming = [*state, *messages]
+            for place in range(len(state), len(coming)):
+                self._ahead[_place(coming, place)] = coming[place].id or ""
 
     def follow(self, thread: Thread, total: int, messages: Sequence[BaseMessage]) -> bool:
         """Take out of the view what the state no longer has, and show again what it has again.
@@ -74,17 +114,17 @@ class Ledger:
         Returns:
             Whether the view was changed.
         """
-        ids = [message.id for message in messages if message.id is not None]
-        with self._lock:
+        with self.lock:
             if self._shown is None or self._total != total:
                 self._shown, self._total = _ids_of(thread.messages()), total
-            if self._shown.keys() == set(ids):
+            shown, ids = self._shown, {message.id for message in messages}
+            ids.discard(None)
+            if shown.keys() == ids:
                 return False
-            gone = [self._shown[id] for id in self._shown.keys() - set(ids)]
+            gone = [shown[id] for id in shown.keys() - ids]
             if gone:
-                thread.delete(gone)
-            # With a call go its results, which the state may still have: they come back at the next call.
-            back = [message for message in messages if message.id is not None and message.id not in self._shown]
+                thread.delete(gone, partners=False)
+            back = [message for message in messages if message.id is not None and message.id not in shown]
             restored = {message.id for message in back if _restored(thread, message.id or "")}
             again = [message for message in back if message.id not in restored and message.id not in self._absent]
             changed = bool(gone or restored or again)
@@ -93,6 +133,11 @@ class Ledger:
             self._store_again(thread, again)
             return changed
 
+    def forget_view(self) -> None:
+        """Look anew at what the view shows: another process has changed it."""
+        with self.lock:
+            self._shown = None
+
     def _store_again(self, thread: Thread, messages: Sequence[BaseMessage]) -> None:
         """Store what the thread does not have, though it was stored once: somebody deleted the thread. Tried once a message."""
         for message in messages:
@@ -100,23 +145,35 @@ class Ledger:
             self._stored.pop(message.id or "", None)
         self.store(thread, messages)
 
+    def _withdraw(self, thread: Thread, messages: Sequence[BaseMessage], added: Iterable[str]) -> None:
+        """Take out of the view what was stored ahead of the state where the state has something else: other middleware's."""
+        if not self._ahead:
+            return
+        new, ids = set(added), {message.id for message in messages}
+        for place, message in enumerate(messages):
+            if message.id in new:
+                ahead = self._ahead.pop(_place(messages, place), None)
+                if ahead and ahead not in ids:
+                    with contextlib.suppress(NotFoundError):
+                        thread.delete(ahead, partners=False)
+
     def _prime(self, thread: Thread) -> None:
         """Learn what an earlier process stored: what a checkpointer gives back is equal, not the same bytes."""
         for stored in thread.messages(deleted=True):
             if stored.format == FORMAT:
-                message = decode_message(stored.payload)
-                if isinstance(message.id, str):
-                    self._stored[message.id] = message
+                self._keep(decode_message(stored.payload), stored.payload)
         self._primed = True
+
+    def _keep(self, message: BaseMessage, payload: dict[str, Any]) -> None:
+        if isinstance(message.id, str):
+            self._stored[message.id] = message
+            self.bytes += _OBJECT + len(encode(payload))
 
     def _is_stored(self, message: BaseMessage) -> bool:
         known = self._stored.get(message.id) if message.id is not None else None
-        if known is None:
+        if known is None or type(known) is not type(message) or known != message:
             return False
-        if known is not message:
-            if type(known) is not type(message) or known != message:
-                return False
-            self._stored[known.id or ""] = message
+        self._stored[known.id or ""] = message
         return True
 
 
@@ -132,18 +189,33 @@ class Ledgers:
         with self._lock:
             ledger = self._recent.setdefault(thread_id, Ledger())
             self._recent.move_to_end(thread_id)
-            while len(self._recent) > _KEPT:
+            while len(self._recent) > 1 and (len(self._recent) > _KEPT or self._bytes() > _KEPT_BYTES):
                 self._recent.popitem(last=False)
             return ledger
+
+    def _bytes(self) -> int:
+        return sum(ledger.bytes for ledger in self._recent.values())
 
 
 def with_ids(messages: Iterable[object]) -> list[BaseMessage]:
     """Give the messages among values that go into a state, each with an id: the one that the state would give it otherwise."""
-    found = [each for each in messages if isinstance(each, BaseMessage) and not isinstance(each, RemoveMessage)]
+    given = list(messages)
+    kinds = {kind for kind in set(map(type, given)) if issubclass(kind, BaseMessage) and not issubclass(kind, RemoveMessage)}
+    found: list[Any] = [each for each in given if type(each) in kinds]
     for message in found:
         if message.id is None:
             message.id = str(uuid4())
     return found
+
+
+def _place(messages: Sequence[BaseMessage], place: int) -> Place:
+    """Tell where a message stands by what it follows: a result by its call, anything else by the message before it."""
+    message = messages[place]
+    if isinstance(message, ToolMessage):
+        for before in reversed(messages[:place]):
+            if isinstance(before, AIMessage) and any(call["id"] == message.tool_call_id for call in before.tool_calls):
+                return before.id, message.tool_call_id
+    return messages[place - 1].id if place else None, None
 
 
 def _ids_of(messages: Iterable[Message]) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from operator import is_
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
@@ -10,7 +11,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
 from lossless import ActiveContext
 from lossless_langchain.codec import decode_message
 
-__all__ = ["added", "merged"]
+__all__ = ["added", "holds_all", "merged", "same", "shows"]
 
 
 _SAID = ("content", "additional_kwargs", "tool_calls", "invalid_tool_calls", "tool_call_id")
@@ -19,8 +20,25 @@ _SAID = ("content", "additional_kwargs", "tool_calls", "invalid_tool_calls", "to
 
 def added(request: Sequence[BaseMessage], state: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Give the messages of a request that are not the state's: other middleware put them in for this call."""
+    if same(request, state):
+        return []
     ids = {message.id for message in state}
     return [message for message in request if message.id is None or message.id not in ids]
+
+
+def same(some: Sequence[BaseMessage], others: Sequence[BaseMessage]) -> bool:
+    """Tell whether two lists hold the very same messages."""
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+def holds_all(request: Sequence[BaseMessage], state: Sequence[BaseMessage]) -> bool:
+    """Tell whether the very messages of a state are all in a request: other middleware at most put some in."""
+    return same(request, state) or set(map(id, state)) <= set(map(id, request))
+
+
+def shows(context: ActiveContext, message: BaseMessage) -> bool:
+    """Tell whether a context in the format ``langchain/1`` shows a message of a state, as itself or repaired."""
+    return any(_id_of(payload) == message.id for payload in context.messages)
 
 
 def merged(context: ActiveContext, request: Sequence[AnyMessage], state: Sequence[BaseMessage]) -> list[AnyMessage]:
@@ -35,19 +53,33 @@ def merged(context: ActiveContext, request: Sequence[AnyMessage], state: Sequenc
         request: the messages of the request.
         state: the messages of the state.
     """
-    given = {message.id: message for message in request if message.id is not None}
-    in_state = {message.id for message in state}
+    wanted = {id for payload in context.messages if (id := _id_of(payload)) is not None and not id.startswith("sum_")}
+    in_state = _places(state, wanted)
+    untouched = same(request, state)
+    given = in_state if untouched else _places(request, wanted)
     shown: list[tuple[str | None, AnyMessage]] = []
     for payload in context.messages:
         id = _id_of(payload)
         if id not in in_state:
             shown.append((id if "origin" not in payload else None, _decoded(payload)))
         elif id in given:
-            message = _as_shown(given[id], payload)
+            message = _as_shown(request[given[id]], payload)
             # What was made up for a message stands for it, too: the missing result of a call.
             shown.append((id if message.id == id else None, message))
-    order = {message.id: place for place, message in enumerate(state) if message.id is not None}
-    return _with_added(_in_order(shown, order), request, in_state)
+    ordered = _in_order(shown, in_state)
+    return [message for _id, message in ordered] if untouched else _with_added(ordered, request, {each.id for each in state})
+
+
+def _places(messages: Sequence[BaseMessage], wanted: Set[str]) -> dict[str, int]:
+    """Find messages by id, from the newest on: mostly the newest are wanted, of however many."""
+    found: dict[str, int] = {}
+    for place in range(len(messages) - 1, -1, -1):
+        if len(found) == len(wanted):
+            break
+        id = messages[place].id
+        if id is not None and id in wanted:
+            found.setdefault(id, place)
+    return found
 
 
 def _in_order(shown: list[tuple[str | None, AnyMessage]], order: Mapping[str, int]) -> list[tuple[str | None, AnyMessage]]:
