@@ -25,6 +25,7 @@ from sqlalchemy.pool import NullPool
 
 from lossless import Engine, MessageRef, Shown
 from lossless.errors import ConfigError, LosslessError, MessageError
+from lossless_faults import Faults
 from lossless_llamaindex import (
     LosslessAsyncChatStore,
     LosslessChatStore,
@@ -178,6 +179,36 @@ def test_what_was_deleted_stays_in_the_store(store: LosslessChatStore) -> None:
     thread = store.engine.thread("k")
     assert [message.text for message in thread.messages()] == ["a"]
     assert [message.text for message in thread.messages(deleted=True)] == ["a", "b", "c", "a"]
+    assert store.engine.verify().ok
+
+
+def test_the_keys_are_found_by_one_query_however_many_there_are(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = Faults().install(monkeypatch)
+    with Engine(f"sqlite:///{tmp_path / 'keys.db'}", background=False) as engine:
+        store, costs = LosslessChatStore(engine), []
+        for keys in (range(3), range(3, 30)):
+            for n in keys:
+                store.set_messages(f"k{n}", said("a", "b"))
+                store.delete_last_message(f"k{n}")
+            store.delete_messages(f"k{keys[1]}")
+            store.get_keys()
+            with faults.at_statement(0):
+                found = store.get_keys()
+            costs.append(faults.seen)
+        assert found == [f"k{n}" for n in range(30) if n not in (1, 4)]
+        assert costs[0] == costs[1]
+
+
+def test_a_key_that_was_deleted_for_good_can_be_begun_again(store: LosslessChatStore) -> None:
+    store.set_messages("k", said("a", "b"))
+    store.add_message("other", said("x")[0])
+    store.engine.delete_thread("k", reason="asked for")
+    assert (store.get_messages("k"), store.get_keys()) == ([], ["other"])
+    assert store.delete_message("k", 0) is store.delete_last_message("k") is store.delete_messages("k") is None
+    store.add_message("k", said("c")[0], idx=7)
+    store.add_message("k", said("c")[0])
+    assert texts(store.get_messages("k")) == ["c", "c"], "what is said twice is kept twice"
+    assert sorted(store.get_keys()) == ["k", "other"]
     assert store.engine.verify().ok
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,20 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock, ToolCallBlock
+from llama_index.core.base.llms.types import (
+    AudioBlock,
+    ChatMessage,
+    DocumentBlock,
+    ImageBlock,
+    TextBlock,
+    ToolCallBlock,
+    VideoBlock,
+)
 
 from lossless import Engine
 from lossless.messages import LlamaIndexFormat, decode, encode
 from lossless.messages.parts import Call, Media, Reasoning, Result, Text
-from lossless_llamaindex import LosslessMemory
+from lossless_llamaindex import LosslessAsyncChatStore, LosslessChatStore, LosslessMemory
 from lossless_llamaindex.codec import FORMAT, UnknownBlock, UnknownMessage, decode_message, decode_stored, encode_message
 from lossless_llamaindex_cases import CASES, PNG, NoteMessage, same
 
@@ -103,6 +112,44 @@ def test_the_file_of_a_path_is_kept_and_given_back_when_it_is_gone(tmp_path: Pat
     block = decode_message(payload, restore=True).blocks[1]
     assert isinstance(block, ImageBlock)
     assert (block.resolve_image().read(), block.path, block.detail) == (PNG, None, "high")
+
+
+FILED: dict[str, tuple[Any, str]] = {
+    "image": (ImageBlock, "resolve_image"),
+    "audio": (AudioBlock, "resolve_audio"),
+    "video": (VideoBlock, "resolve_video"),
+    "document": (DocumentBlock, "resolve_document"),
+}
+
+
+@pytest.mark.parametrize("kind", list(FILED))
+def test_whoever_shows_a_message_shows_what_was_kept_of_a_file_that_is_gone(tmp_path: Path, kind: str) -> None:
+    cls, resolve = FILED[kind]
+    path = tmp_path / "a.bin"
+    path.write_bytes(PNG)
+    message = ChatMessage(blocks=[TextBlock(text="see"), cls(path=path)])
+    with Engine("sqlite://", background=False) as engine, Engine("sqlite://", window=4_000, background=False) as bounded:
+        memory = LosslessMemory(engine, session_id="s", token_limit=4_000)
+        memory.put(message)
+        LosslessChatStore(bounded).add_message("s", message)
+        queue = LosslessAsyncChatStore(engine)
+        assert memory.get() == memory.get_all() == [message], "while it is there its path stays"
+        path.unlink()
+
+        async def queued() -> list[ChatMessage]:
+            await queue.archive_oldest_messages("s", 1)
+            return await queue.get_messages("s", status=None)
+
+        stores = [
+            LosslessChatStore(engine).get_messages("s"),
+            LosslessChatStore(bounded).get_messages("s"),
+            asyncio.run(queued()),
+        ]
+        for (shown,) in (memory.get(), memory.prompt(), memory.get_all(), *stores):
+            assert getattr(shown.blocks[1], resolve)().read() == PNG
+        (stored,) = engine.thread("s").messages()
+        assert stored.payload["blocks"][1]["file"]["data"] == PNG, "archiving kept what was stored"
+        assert str(path) in str(stored.payload["blocks"][1]["path"])
 
 
 def test_a_missing_file_is_no_error(tmp_path: Path) -> None:

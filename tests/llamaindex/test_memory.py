@@ -15,9 +15,17 @@ from llama_index.core.memory import Memory
 from llama_index.core.utils import get_tokenizer
 from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, step
 
-from lossless import Engine
+from lossless import Engine, Message
 from lossless.errors import ConfigError, LosslessError, MessageError
-from lossless_llamaindex import LLMSummarizer, LosslessAsyncChatStore, LosslessChatStore, LosslessMemory, LosslessMemoryBlock
+from lossless_llamaindex import (
+    LLMSummarizer,
+    LosslessAsyncChatStore,
+    LosslessChatStore,
+    LosslessMemory,
+    LosslessMemoryBlock,
+    memory_block,
+)
+from lossless_llamaindex.stores.async_chat_store import is_archived
 from lossless_llamaindex_cases import CASES, same
 from lossless_llamaindex_models import ScriptedLLM, answer, call
 
@@ -250,3 +258,30 @@ def test_a_block_is_truncated_line_by_line_and_is_empty_at_first() -> None:
         assert asyncio.run(block.atruncate("one\ntwo\nthree", 2)) == "two\nthree"
         assert asyncio.run(block.atruncate("one", 9)) is None
         assert pickle.loads(pickle.dumps(block)).session_id == "own"
+
+
+def test_a_block_looks_at_what_was_archived_last_however_long_the_session_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def looking(message: Message) -> bool:
+        looked.append(message.seq)
+        return is_archived(message)
+
+    monkeypatch.setattr(memory_block, "is_archived", looking)
+    monkeypatch.setattr(memory_block, "_MEANWHILE", 4)
+
+    async def run(engine: Engine) -> None:
+        queue, block = LosslessAsyncChatStore(engine), LosslessMemoryBlock(engine)
+        await queue.add_messages("s", [user(f"message {n}") for n in range(100)])
+        for _flush in range(3):
+            flushed = await queue.archive_oldest_messages("s", 5)
+            await queue.add_messages("s", [user("meanwhile"), user("meanwhile")])
+            looked.clear()
+            await block.aput(flushed, session_id="s")
+            assert len(looked) <= 2 * len(flushed) + 5
+        await block.aput([user("from elsewhere")], session_id="s")
+
+    with Engine("sqlite://", background=False) as engine:
+        asyncio.run(run(engine))
+        stored = [message.text for message in engine.thread("s").messages()]
+        assert sorted(stored) == sorted([*(f"message {n}" for n in range(100)), *["meanwhile"] * 6, "from elsewhere"])

@@ -11,7 +11,9 @@ from llama_index.core.memory.types import BaseMemory
 from pydantic import Field, PrivateAttr
 
 from lossless import ActiveContext, Budget, Engine, Thread
+from lossless.errors import ConfigError
 from lossless.twins import async_twin
+from lossless_llamaindex.arguments import tokens_of, whole
 from lossless_llamaindex.codec import FORMAT, decode_message
 from lossless_llamaindex.connected import Connected
 from lossless_llamaindex.stores.chat_store import LosslessChatStore
@@ -88,26 +90,33 @@ class LosslessMemory(Connected, BaseMemory):
             chat_store: whose engine is used.
             chat_store_key: the session, as stock memories call it.
             others: ``profile``; what else stock memories take, such as ``tokenizer_fn``, is not needed and left alone.
+
+        Raises:
+            ConfigError: the chat store is none of ours, or the LLM is none.
         """
         if engine is None and url is None and chat_store is not None:
-            engine = chat_store.engine
+            engine = _engine_of(chat_store)
         if token_limit is None and llm is not None:
-            token_limit = int(llm.metadata.context_window * _SHARE)
+            token_limit = int(_window_of(llm) * _SHARE)
         made = cls(engine, url, session_id or chat_store_key, token_limit, others.get("profile"))
         if chat_history is not None:
             made.set(chat_history)
         return made
 
-    def get(self, input: str | None = None, initial_token_count: int = 0, **kwargs: Any) -> list[ChatMessage]:
+    def get(self, input: str | None = None, initial_token_count: int | None = None, **kwargs: Any) -> list[ChatMessage]:
         """Give the active context.
 
         Args:
             input: not needed; stock memories look things up with it.
-            initial_token_count: tokens of what else the prompt has. If little is left, less is shown.
+            initial_token_count: tokens of what else the prompt has. If little is left, less is shown. None: what the last step
+                of an agent sent beside it, and without an agent, nothing.
             kwargs: what other memories take.
+
+        Raises:
+            ConfigError: it is no number.
         """
         del input, kwargs
-        return _decoded(self.context(overhead=initial_token_count))
+        return _decoded(self.context(overhead=self._overhead if initial_token_count is None else initial_token_count))
 
     def get_all(self) -> list[ChatMessage]:
         """Give every message of the session that was not deleted, verbatim."""
@@ -149,7 +158,7 @@ class LosslessMemory(Connected, BaseMemory):
 
     def budget(self, token_limit: int | None = None) -> Budget:
         """Give what a prompt may cost: within ``token_limit``, else the memory's own."""
-        limit = token_limit or self.token_limit
+        limit = self.token_limit if token_limit is None else whole(token_limit, "token_limit")
         return Budget(window=limit, reserve=0) if limit is not None else self.engine.budget or _WHOLE
 
     def context(
@@ -168,8 +177,8 @@ class LosslessMemory(Connected, BaseMemory):
             profile: instead of the memory's own.
             token_limit: instead of the memory's own.
         """
-        thread = self.thread(token_limit=token_limit)
-        return thread.context(format=FORMAT, overhead=max(0, overhead), tools=tools, profile=profile or self.profile)
+        thread, beside = self.thread(token_limit=token_limit), tokens_of(overhead, "the overhead")
+        return thread.context(format=FORMAT, overhead=beside, tools=tools, profile=profile or self.profile)
 
     def prompt(
         self,
@@ -179,6 +188,17 @@ class LosslessMemory(Connected, BaseMemory):
         profile: str | None = None,
         token_limit: int | None = None,
     ) -> list[ChatMessage]:
+        """Give the active context for a model call of an agent: see :meth:`fitting`."""
+        return _decoded(self.fitting(overhead=overhead, tools=tools, profile=profile, token_limit=token_limit))
+
+    def fitting(
+        self,
+        *,
+        overhead: int = 0,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        profile: str | None = None,
+        token_limit: int | None = None,
+    ) -> ActiveContext:
         """Give the active context for a model call of an agent: where not all of it fits, the thread is compacted first.
 
         What is put from then on is compacted with the same overhead in mind.
@@ -191,7 +211,7 @@ class LosslessMemory(Connected, BaseMemory):
         if context.status == "exhausted" and context.total:
             self.thread(overhead=context.overhead, token_limit=token_limit).compact(by_hand=False)
             context = self.context(overhead=overhead, tools=tools, profile=profile, token_limit=token_limit)
-        return _decoded(context)
+        return context
 
     aget = async_twin(get)  # type: ignore[arg-type]
     aget_all = async_twin(get_all)  # type: ignore[arg-type]
@@ -201,7 +221,22 @@ class LosslessMemory(Connected, BaseMemory):
     areset = async_twin(reset)  # type: ignore[arg-type]
     acontext = async_twin(context)
     aprompt = async_twin(prompt)
+    afitting = async_twin(fitting)
+
+
+def _engine_of(chat_store: Any) -> Engine:
+    if not isinstance(chat_store, Connected):
+        said = f"a {type(chat_store).__name__} has no engine"
+        raise ConfigError(said, hint="give a LosslessChatStore; import_chat_store takes over what another one holds")
+    return chat_store.engine
+
+
+def _window_of(llm: Any) -> int:
+    window = getattr(getattr(llm, "metadata", None), "context_window", None)
+    if not isinstance(window, int):
+        raise ConfigError(f"a {type(llm).__name__} is no LLM", hint="give one of LlamaIndex, or token_limit=")
+    return window
 
 
 def _decoded(context: ActiveContext) -> list[ChatMessage]:
-    return [decode_message(payload) for payload in context.messages]
+    return [decode_message(payload, restore=True) for payload in context.messages]

@@ -16,7 +16,7 @@ from lossless.twins import async_twin
 from lossless_llamaindex.codec import decode_stored
 from lossless_llamaindex.connected import Connected
 from lossless_llamaindex.stores.async_chat_store import is_archived
-from lossless_llamaindex.stores.threads import payloads_of, store
+from lossless_llamaindex.stores.threads import checked, payloads_of, store
 
 __all__ = ["LosslessMemoryBlock"]
 
@@ -25,6 +25,8 @@ _SESSION = "session_id"
 _WORD = re.compile(r"\w{3,}")
 _WORDS = 12
 _HITS = 8
+_MEANWHILE = 256
+"""Messages that others may store in a thread between the archiving of some and their flush to a block."""
 
 
 class LosslessMemoryBlock(Connected, BaseMemoryBlock[str]):
@@ -63,14 +65,12 @@ class LosslessMemoryBlock(Connected, BaseMemoryBlock[str]):
         return await self._arecall(str(session), list(messages or ())) if session else ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        sessions = {self.session_id or message.additional_kwargs.get(_SESSION) or "memory": None for message in messages}
-        for session in sessions:
-            of_session = [
-                message
-                for message in messages
-                if (self.session_id or message.additional_kwargs.get(_SESSION) or "memory") == session
-            ]
-            await self._akeep(str(session), [_without_session(message) for message in of_session])
+        by_session: dict[str, list[ChatMessage]] = {}
+        for message in checked(messages):
+            session = self.session_id or message.additional_kwargs.get(_SESSION) or "memory"
+            by_session.setdefault(str(session), []).append(_without_session(message))
+        for session, of_session in by_session.items():
+            await self._akeep(session, of_session)
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
         """Leave out lines from the front until so many tokens are saved; None if nothing is left."""
@@ -82,8 +82,7 @@ class LosslessMemoryBlock(Connected, BaseMemoryBlock[str]):
 
     def _keep(self, session: str, messages: list[ChatMessage]) -> None:
         thread = self._thread(session)
-        archived = [each for message in thread.messages() if is_archived(message) for each in decode_stored(message)]
-        if not _holds(archived, messages):
+        if not _holds(_archived_last(thread, len(messages)), messages):
             store(thread, payloads_of(messages))
         if thread.count():
             thread.compact(by_hand=False)
@@ -132,6 +131,13 @@ def _within(lines: Sequence[str], limit: int, count: Any) -> list[str]:
             kept.append(line)
             left -= size
     return kept
+
+
+def _archived_last(thread: Thread, size: int) -> list[ChatMessage]:
+    """Give what was archived last: ``Memory`` has messages archived, and stored anew, before it hands them to blocks."""
+    newest = max((ref.seq for ref in thread.refs()), default=0)
+    last = thread.messages(start=newest - 2 * size - _MEANWHILE)
+    return [each for message in last if is_archived(message) for each in decode_stored(message)]
 
 
 def _holds(archived: Sequence[ChatMessage], messages: Sequence[ChatMessage]) -> bool:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, create_model
 
 from lossless import Engine, Thread
 from lossless.tools import RecallTool, recall_tools
+from lossless_llamaindex.arguments import engine_of
 
 __all__ = ["lossless_tools"]
 
@@ -25,23 +26,28 @@ _TYPES: dict[str, Any] = {"string": str, "integer": int, "boolean": bool}
 
 
 def lossless_tools(
-    engine: Engine, thread: str | Thread | None = None, *, allow_expand: bool = False, max_tokens: int = 4_000
+    engine: Engine | str, thread: str | Thread | None = None, *, allow_expand: bool = False, max_tokens: int = 4_000
 ) -> list[FunctionTool]:
     """Give the recall tools (``lcm_grep``, ``lcm_describe``, ``lcm_expand`` and so on) for an agent or an LLM.
 
     They answer bad input in words, never by an exception, and work from sync and async calls.
 
     Args:
-        engine: whose threads they look into.
+        engine: whose threads they look into; or its URL.
         thread: the thread, or its id; None: the session of the memory that the agent runs with.
         allow_expand: whether summaries may be expanded, which can be long: for sub-agents rather than for the agent itself.
         max_tokens: what an answer may have at the most.
+
+    Raises:
+        ConfigError: it is no engine.
+        StoreOpenError: there is no database at the URL.
     """
+    found = engine_of(engine)
     fixed = thread.id if isinstance(thread, Thread) else thread
 
     def tools_of(thread_id: str) -> list[RecallTool]:
-        opened = engine.thread(thread_id)
-        return recall_tools(opened, counter=engine.counter, allow_expand=allow_expand, max_tokens=max_tokens)
+        opened = found.thread(thread_id)
+        return recall_tools(opened, counter=found.counter, allow_expand=allow_expand, max_tokens=max_tokens)
 
     def named(name: str, thread_id: str) -> RecallTool:
         return next(tool for tool in tools_of(thread_id) if tool.name == name)

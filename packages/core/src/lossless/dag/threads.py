@@ -7,12 +7,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, or_, select
 
+from lossless.dag.view import ViewStore
 from lossless.store.keys import Reach
 from lossless.store.pages import MOST, Page, read_cursor, write_cursor
 from lossless.store.tables import HeadRow, ThreadRow
 from lossless.store.times import from_stored
 
-__all__ = ["ThreadInfo", "list_threads"]
+__all__ = ["ThreadInfo", "list_threads", "threads_shown"]
 
 _HEAD = HeadRow.__table__  # type: ignore[attr-defined]
 _THREAD = ThreadRow.__table__  # type: ignore[attr-defined]
@@ -62,3 +63,18 @@ def list_threads(connection: Connection, reach: Reach, *, limit: int, cursor: st
         for row in kept
     ]
     return Page(threads, more, len(threads))
+
+
+def threads_shown(connection: Connection, reach: Reach, views: ViewStore) -> list[str]:
+    """Give the ids of threads within reach that show something, in the order in which they were begun.
+
+    Those that are part of another one are left out. It is one query, and one for each view that was not read yet.
+    """
+    statement = (
+        select(_HEAD.c.thread_id, _HEAD.c.view, _HEAD.c.next_seq)
+        .join(_THREAD, and_(_THREAD.c.namespace == _HEAD.c.namespace, _THREAD.c.thread_id == _HEAD.c.thread_id))
+        .where(_HEAD.c.namespace == reach.namespace, _HEAD.c.deleted_at.is_(None), _THREAD.c.part_of.is_(None))
+        .order_by(_THREAD.c.created_at, _HEAD.c.thread_id)
+    )
+    rows = connection.execute(statement).all()
+    return [row.thread_id for row in rows if views.load(connection, reach.namespace, row.view).messages(row.next_seq)]

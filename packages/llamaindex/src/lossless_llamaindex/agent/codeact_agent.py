@@ -13,6 +13,7 @@ from llama_index.core.tools import AsyncBaseTool
 from lossless.errors import ConfigError
 from lossless_llamaindex.agent.prompts import in_words, schemas, with_calls
 from lossless_llamaindex.agent.stepping import StoredSteps
+from lossless_llamaindex.arguments import whole
 
 __all__ = ["LosslessCodeActAgent"]
 
@@ -31,12 +32,12 @@ class LosslessCodeActAgent(StoredSteps, CodeActAgent):  # type: ignore[misc]  # 
         args, given: what ``CodeActAgent`` takes.
 
     Raises:
-        ConfigError: the limit is not positive.
+        ConfigError: the limit is no positive number.
     """
 
     def __init__(self, *args: Any, token_limit: int | None = None, **given: Any) -> None:
         super().__init__(*args, **given)
-        if token_limit is not None and token_limit <= 0:
+        if token_limit is not None and whole(token_limit, "token_limit") <= 0:
             raise ConfigError(f"a prompt can't have {token_limit} tokens", hint="give token_limit= a positive number")
         self.token_limit = token_limit
 

@@ -15,10 +15,12 @@ _WRITER = LlamaIndexFormat()
 def decode_stored(message: Message) -> list[ChatMessage]:
     """Give a stored message as LlamaIndex's: the very message if it was one, else what says the same.
 
+    A block whose file is no longer at its path holds what was kept of it.
+
     Returns:
         One message, as a rule; several where another format keeps several results in one, none where it says nothing.
     """
     if message.format == FORMAT:
-        return [decode_message(message.payload)]
+        return [decode_message(message.payload, restore=True)]
     turn = Turn(message.role, message.parts, message.id)
     return [decode_message(payload) for payload in _WRITER.render([turn]).messages]

@@ -14,6 +14,7 @@ from lossless.locks import ForkLock
 from lossless.messages import encode
 from lossless.messages.erased import ERASED_FORMAT
 from lossless.twins import async_twin
+from lossless_llamaindex.arguments import status_of, whole
 from lossless_llamaindex.codec import FORMAT
 from lossless_llamaindex.connected import Connected
 from lossless_llamaindex.stores.threads import as_messages, keys_of, payloads_of, store, take
@@ -115,12 +116,12 @@ class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
         return await self._akeys()
 
     def _read(self, key: str, status: MessageStatus | None, limit: int | None, offset: int | None) -> list[ChatMessage]:
-        start = max(0, offset or 0)
-        stop = None if limit is None else start + max(0, limit)
-        return as_messages(self._stored(key, status)[start:stop])
+        start = 0 if offset is None else max(0, whole(offset, "offset"))
+        stop = None if limit is None else start + max(0, whole(limit, "limit"))
+        return as_messages(self._stored(key, status_of(status))[start:stop])
 
     def _count(self, key: str, status: MessageStatus | None) -> int:
-        return self._thread(key).count() if status is None else len(self._stored(key, status))
+        return self._thread(key).count() if status is None else len(self._stored(key, status_of(status)))
 
     def _add(self, key: str, messages: list[ChatMessage], status: MessageStatus) -> None:
         store(self._thread(key), payloads_of(messages, **_mark(status)))
@@ -129,27 +130,30 @@ class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
         self._thread(key).replace(payloads_of(messages, **_mark(status)), format=FORMAT)
 
     def _delete(self, key: str, idx: int) -> ChatMessage | None:
+        idx = whole(idx, "idx")
         if idx < 0:
             return None
         found = take(self._thread(key), lambda shown: self._refs(key, shown, MessageStatus.ACTIVE)[idx : idx + 1])
         return next(iter(as_messages(found)), None)
 
     def _clear(self, key: str, status: MessageStatus | None) -> None:
-        take(self._thread(key), lambda shown: self._refs(key, shown, status))
+        wanted = status_of(status)
+        take(self._thread(key), lambda shown: self._refs(key, shown, wanted))
 
     def _delete_oldest(self, key: str, n: int) -> list[ChatMessage]:
-        return as_messages(take(self._thread(key), lambda shown: self._refs(key, shown, MessageStatus.ACTIVE)[: max(0, n)]))
+        most = max(0, whole(n, "n"))
+        return as_messages(take(self._thread(key), lambda shown: self._refs(key, shown, MessageStatus.ACTIVE)[:most]))
 
     def _archive(self, key: str, n: int) -> list[ChatMessage]:
-        thread = self._thread(key)
+        thread, most = self._thread(key), whole(n, "n")
         oldest: list[Message] = []
 
         def decide(shown: Shown) -> list[Any]:
-            oldest[:] = shown.read(self._refs(key, shown, MessageStatus.ACTIVE)[: max(0, n)])
+            oldest[:] = shown.read(self._refs(key, shown, MessageStatus.ACTIVE)[:most])
             revised = {message.seq: _archived(message) for message in oldest}
             return [revised.get(ref.seq, ref) for ref in shown.refs]
 
-        if n > 0 and thread.count():
+        if most > 0 and thread.count():
             thread.rearrange(decide, format=FORMAT)
         return as_messages(oldest)
 
@@ -200,13 +204,13 @@ class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
 
 
 def _mark(status: MessageStatus) -> dict[str, Any]:
-    return {_STATUS: MessageStatus.ARCHIVED.value} if status == MessageStatus.ARCHIVED else {}
+    return {_STATUS: MessageStatus.ARCHIVED.value} if status_of(status) == MessageStatus.ARCHIVED else {}
 
 
 def _archived(message: Message) -> Message | dict[str, Any]:
     """Give the revision that says that a message is archived."""
     mark = _mark(MessageStatus.ARCHIVED) | {"id": message.id}
-    written = payloads_of(as_messages([message]))
+    written = [dict(message.payload)] if message.format == FORMAT else payloads_of(as_messages([message]))
     if len(written) == 1:
         return written[0] | mark
     # What another format keeps in one message can be several of LlamaIndex's: it stays as it is.

@@ -11,6 +11,7 @@ from llama_index.core.storage.chat_store.loading import RECOGNIZED_CHAT_STORES
 
 from lossless import Engine, Message, MessageRef, Shown, Thread
 from lossless.twins import async_twin
+from lossless_llamaindex.arguments import whole
 from lossless_llamaindex.codec import FORMAT
 from lossless_llamaindex.connected import Connected
 from lossless_llamaindex.stores.importing import import_chat_store
@@ -58,15 +59,17 @@ class LosslessChatStore(Connected, BaseChatStore):
 
         Raises:
             MessageError: it can't be stored.
+            ConfigError: the position is no number.
         """
         thread, (payload,) = self._thread(key), payloads_of([message])
         if idx is None:
             store(thread, [payload])
             return
+        place = whole(idx, "idx")
 
         def decide(shown: Shown) -> list[Any]:
             wanted: list[Any] = list(shown.refs)
-            wanted.insert(idx, payload)
+            wanted.insert(max(-len(wanted), min(place, len(wanted))), payload)
             return wanted
 
         thread.rearrange(decide, format=FORMAT)
@@ -80,7 +83,12 @@ class LosslessChatStore(Connected, BaseChatStore):
         return shown or None
 
     def delete_message(self, key: str, idx: int) -> ChatMessage | None:
-        """Delete the message at a position, from 0, and give it; None where none is, or a summary stands there."""
+        """Delete the message at a position, from 0, and give it; None where none is, or a summary stands there.
+
+        Raises:
+            ConfigError: the position is no number.
+        """
+        idx = whole(idx, "idx")
         if idx < 0:
             return None
         thread = self._thread(key)

@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from lossless import Engine
 from lossless.errors import ConfigError, MessageError
+from lossless_llamaindex.arguments import engine_of
 from lossless_llamaindex.codec import FORMAT, encode_message
 
 __all__ = ["import_chat_store", "import_chat_table"]
@@ -27,13 +28,17 @@ _DRIVERS = {"sqlite+aiosqlite": "sqlite", **dict.fromkeys(_POSTGRES, "postgresql
 
 
 def import_chat_store(
-    source: str | PathLike[str] | Mapping[str, Any] | BaseChatStore, engine: Engine, *, fs: Any = None, missing_ok: bool = False
+    source: str | PathLike[str] | Mapping[str, Any] | BaseChatStore,
+    engine: Engine | str,
+    *,
+    fs: Any = None,
+    missing_ok: bool = False,
 ) -> dict[str, int]:
     """Take over the messages of a chat store: each key becomes the thread of that id.
 
     Args:
         source: a chat store; the file that ``SimpleChatStore.persist`` wrote; or what is in it.
-        engine: where to.
+        engine: where to; or its URL.
         fs: an fsspec file system that the file is read from.
         missing_ok: whether a file that is not there is an empty store.
 
@@ -41,25 +46,30 @@ def import_chat_store(
         How many messages were added, by key.
 
     Raises:
+        ConfigError: the source is none of these, or the engine is none.
+        FileNotFoundError: there is no such file.
         MessageError: the file is no chat store, or a message of it can't be read; the keys before it are imported.
     """
+    target = engine_of(engine)
     if isinstance(source, BaseChatStore):
         found: Mapping[str, Any] = {key: source.get_messages(key) for key in source.get_keys()}
     elif isinstance(source, Mapping):
         found = _keys(source)
-    else:
+    elif isinstance(source, (str, PathLike)):
         found = _keys(_read(source, fs, missing_ok))
-    return {key: _import(engine, key, messages) for key, messages in found.items()}
+    else:
+        raise ConfigError(f"a {type(source).__name__} is no chat store", hint="give a chat store, its file, or what is in it")
+    return {key: _import(target, key, messages) for key, messages in found.items()}
 
 
 def import_chat_table(
-    source: str | Source, engine: Engine, *, table: str = "llama_index_memory", schema: str | None = None
+    source: str | Source, engine: Engine | str, *, table: str = "llama_index_memory", schema: str | None = None
 ) -> dict[str, int]:
     """Take over the table of an SQL chat store: ``SQLAlchemyChatStore``'s, or that of the SQLite or PostgreSQL store.
 
     Args:
         source: the URL of its database, as the store was given it, or an engine of SQLAlchemy.
-        engine: where to; each key becomes the thread of that id.
+        engine: where to, or its URL; each key becomes the thread of that id.
         table: its name; the SQLite store's is ``chatstore``, the PostgreSQL store's ``data_chatstore`` unless said otherwise.
         schema: of a PostgreSQL database.
 
@@ -70,6 +80,7 @@ def import_chat_table(
         ConfigError: there is no such database or table, no driver for it, or the table is no chat store's.
         MessageError: a message can't be read; the keys before it are imported.
     """
+    target = engine_of(engine)
     database = source if isinstance(source, Source) else _open(source)
     try:
         found = _rows(database, table, schema)
@@ -78,7 +89,7 @@ def import_chat_table(
     finally:
         if database is not source:
             database.dispose()
-    return {key: _import(engine, key, messages) for key, messages in found.items()}
+    return {key: _import(target, key, messages) for key, messages in found.items()}
 
 
 def _import(engine: Engine, key: str, messages: Sequence[Any]) -> int:

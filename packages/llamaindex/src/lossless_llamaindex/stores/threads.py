@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage
 
-from lossless import Engine, Message, MessageRef, Shown, Thread, ThreadInfo
+from lossless import Engine, Message, MessageRef, Shown, Thread
+from lossless.dag.threads import threads_shown
 from lossless.errors import MessageError
+from lossless.store.keys import Reach
+from lossless.store.rereading import rereads
 from lossless_llamaindex.codec import FORMAT, decode_message, decode_stored, encode_message
 
-__all__ = ["as_messages", "keys_of", "payloads_of", "store", "take", "view_of"]
+__all__ = ["as_messages", "checked", "keys_of", "payloads_of", "store", "take", "view_of"]
 
-_PAGE = 1_000
+_EXAMPLE = 'for example ChatMessage(role="user", content="Hello")'
 
 
 def payloads_of(messages: Iterable[Any], **marks: Any) -> list[dict[str, Any]]:
     """Write messages as payloads, with marks of a store's own.
 
     Raises:
-        MessageError: one of them is no LlamaIndex message; then none of them is stored.
+        MessageError: as of :func:`checked`; then none of them is stored.
     """
-    payloads: list[dict[str, Any]] = []
-    for index, message in enumerate(messages):
+    return [encode_message(message) | marks for message in checked(messages)]
+
+
+def checked(messages: Iterable[Any]) -> list[ChatMessage]:
+    """Give messages as a list.
+
+    Raises:
+        MessageError: one of them is no LlamaIndex message, or they are no list.
+    """
+    if not isinstance(messages, Iterable) or isinstance(messages, (str, bytes, ChatMessage, Mapping)):
+        raise MessageError(f"messages must be a list of ChatMessages, not a {type(messages).__name__}", hint=_EXAMPLE)
+    found = list(messages)
+    for index, message in enumerate(found):
         if not isinstance(message, ChatMessage):
-            raise MessageError(
-                f"message {index}: a {type(message).__name__} is no ChatMessage",
-                hint='for example ChatMessage(role="user", content="Hello")',
-                index=index,
-            )
-        payloads.append(encode_message(message) | marks)
-    return payloads
+            said = f"message {index}: a {type(message).__name__} is no ChatMessage"
+            raise MessageError(said, hint=_EXAMPLE, index=index)
+    return found
 
 
 def store(thread: Thread, payloads: Sequence[dict[str, Any]]) -> None:
@@ -43,7 +53,7 @@ def view_of(thread: Thread, engine: Engine) -> list[ChatMessage]:
     """Give what a thread shows: all of its view verbatim, or, on an engine with a window, its active context."""
     if engine.budget is None:
         return as_messages(thread.messages())
-    return [decode_message(payload) for payload in thread.context(format=FORMAT).messages]
+    return [decode_message(payload, restore=True) for payload in thread.context(format=FORMAT).messages]
 
 
 def as_messages(messages: Iterable[Message]) -> list[ChatMessage]:
@@ -66,15 +76,8 @@ def take(thread: Thread, choose: Callable[[Shown], Sequence[MessageRef]]) -> lis
     return taken
 
 
+@rereads
 def keys_of(engine: Engine) -> list[str]:
     """Give the ids of threads that show something, in the order in which they were begun."""
-    found: list[ThreadInfo] = []
-    cursor = None
-    while True:
-        page = engine.threads(limit=_PAGE, cursor=cursor)
-        found.extend(page.items)
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    begun = sorted({info.id: info for info in found}.values(), key=lambda info: info.created_at)
-    return [info.id for info in begun if engine.thread(info.id).count()]
+    with engine.database.read() as connection:
+        return threads_shown(connection, Reach(engine.namespace), engine.views)
