@@ -42,7 +42,7 @@ class ScriptedLLM(FunctionCallingLLM):
     name: str = "scripted"
     seen: list[list[ChatMessage]] = Field(default_factory=list)
     schemas: list[list[dict[str, Any]]] = Field(default_factory=list)
-    calls_at_once: int = 1
+    usage: dict[str, Any] = Field(default_factory=lambda: {"prompt_tokens": 10, "completion_tokens": 2})
 
     @classmethod
     def class_name(cls) -> str:
@@ -62,7 +62,7 @@ class ScriptedLLM(FunctionCallingLLM):
             said = self.script(list(messages))
         else:
             said = self.script[min(len(self.seen), len(self.script)) - 1]
-        return ChatResponse(message=said.model_copy(deep=True), raw={"usage": {"prompt_tokens": 10, "completion_tokens": 2}})
+        return ChatResponse(message=said.model_copy(deep=True), raw={"usage": self.usage})
 
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         """Answer."""

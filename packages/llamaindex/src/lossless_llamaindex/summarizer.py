@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.llms.llm import LLM
-from pydantic import BaseModel
 
 from lossless.errors import ConfigError
-from lossless.policies.model import Answer, SummarizeRequest, Usage
+from lossless.policies.model import Answer, SummarizeRequest
+from lossless_llamaindex.usage import usage_of
 
 __all__ = ["LLMSummarizer"]
 
 _log = logging.getLogger("lossless")
-
-_INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count")
-_OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count")
 
 
 class LLMSummarizer:
@@ -32,8 +28,8 @@ class LLMSummarizer:
         ConfigError: one of them is no LLM.
     """
 
-    def __init__(self, llm: LLM, *, fallbacks: Sequence[LLM] = ()) -> None:
-        self._chain = (llm, *fallbacks)
+    def __init__(self, llm: LLM, *, fallbacks: Sequence[LLM] | None = None) -> None:
+        self._chain = (llm, *(fallbacks or ()))
         for each in self._chain:
             if not isinstance(each, LLM):
                 raise ConfigError(f"a {type(each).__name__} is no LLM", hint="give one of LlamaIndex, such as Settings.llm")
@@ -62,20 +58,5 @@ def _prompt(request: SummarizeRequest) -> list[ChatMessage]:
 
 def _answer(response: ChatResponse, llm: LLM) -> Answer:
     """Read an answer; one without text counts as failed."""
-    return Answer(text=response.message.content or "", model=llm.metadata.model_name, usage=_usage(response))
-
-
-def _usage(response: ChatResponse) -> Usage | None:
-    """Give what an answer took, where the provider's response says it in one of the usual ways; else None."""
-    raw: Any = response.raw
-    raw = raw.model_dump() if isinstance(raw, BaseModel) else raw
-    given = raw.get("usage") or raw.get("usage_metadata") if isinstance(raw, Mapping) else None
-    given = given.model_dump() if isinstance(given, BaseModel) else given
-    for found in (given, response.additional_kwargs):
-        if isinstance(found, Mapping):
-            taken = [
-                next((found[name] for name in names if isinstance(found.get(name), int)), None) for names in (_INPUT, _OUTPUT)
-            ]
-            if any(taken):
-                return Usage(calls=1, input_tokens=taken[0] or 0, output_tokens=taken[1] or 0)
-    return None
+    usage = usage_of(response.raw, response.additional_kwargs)
+    return Answer(text=response.message.content or "", model=llm.metadata.model_name, usage=usage)

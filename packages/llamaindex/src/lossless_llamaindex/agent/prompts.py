@@ -9,13 +9,14 @@ from llama_index.core.agent.workflow import AgentOutput
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ToolCallBlock
 from llama_index.core.llms.llm import LLM
 from llama_index.core.tools import AsyncBaseTool
+from pydantic import BaseModel
 
 from lossless import Budget, Engine
 from lossless.messages import LlamaIndexFormat
 from lossless.tokens import TokenCounter, count_parts, count_tools, counter_for
 from lossless_llamaindex.codec import FORMAT, decode_message, encode_message
 
-__all__ = ["count_messages", "fitted", "in_words", "opening", "profile_of", "schemas", "with_calls", "with_state"]
+__all__ = ["count_messages", "count_schema", "fitted", "in_words", "opening", "profile_of", "schemas", "with_calls", "with_state"]
 
 _READER = LlamaIndexFormat()
 _PROFILES = (
@@ -100,6 +101,12 @@ def count_messages(messages: Sequence[ChatMessage], counter: TokenCounter | None
     """Count the tokens of messages, on the safe side; calls and reasoning, too."""
     known = counter or counter_for(None)
     return sum(count_parts(_READER.read(encode_message(message)), known) for message in messages)
+
+
+def count_schema(cls: type[BaseModel], counter: TokenCounter | None = None) -> int:
+    """Count the tokens of the schema of what an answer shall be."""
+    schema = {"name": cls.__name__, "description": cls.__doc__ or "", "parameters": cls.model_json_schema()}
+    return count_tools([{"type": "function", "function": schema}], counter or counter_for(None))
 
 
 def fitted(

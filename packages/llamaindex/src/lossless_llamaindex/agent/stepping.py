@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -16,13 +17,21 @@ from llama_index.core.tools import AsyncBaseTool
 from llama_index.core.workflow import Context
 from pydantic import Field
 
-from lossless_llamaindex.agent.prompts import count_messages, fitted, opening, profile_of, with_state
+from lossless import ActiveContext
+from lossless.errors import LosslessError
+from lossless_llamaindex.agent.prompts import count_messages, count_schema, fitted, opening, profile_of, with_state
+from lossless_llamaindex.codec import decode_message
 from lossless_llamaindex.memory import LosslessMemory
+from lossless_llamaindex.usage import usage_of
 
 __all__ = ["StoredSteps"]
 
+_log = logging.getLogger("lossless")
+
 _GIVEN_UP = ("__fields__", "__fields_set__", "model_computed_fields", "model_fields")
 """Attributes that pydantic has given up for objects."""
+_LAST_WORDS = 100
+"""Tokens of the prompt that LlamaIndex asks for an answer with when a run has taken all its steps; it has about 60."""
 _RETRY = "lossless_retry"
 """Where a context keeps what an agent asks its model again with, until it has."""
 
@@ -42,11 +51,13 @@ class StoredSteps(BaseWorkflowAgent):
         """Ask the model with the active context, and store its answer."""
         await self._keep(ctx, memory)
         asked_again = await ctx.store.get(_RETRY, default=[])
-        prompt = await self._prompt(ctx, llm_input, tools, memory, asked_again)
+        prompt, context = await self._prompt(ctx, llm_input, tools, memory, asked_again)
         output = await super().take_step(ctx, prompt, tools, memory)  # type: ignore[safe-super]
         if asked_again or output.retry_messages:
             await ctx.store.set(_RETRY, output.retry_messages)
         await self._keep(ctx, memory, output)
+        if context is not None and isinstance(memory, LosslessMemory):
+            await _report(memory, context, output)
         return output
 
     async def handle_tool_call_results(self, ctx: Context, results: list[ToolCallResult], memory: BaseMemory) -> None:
@@ -102,19 +113,33 @@ class StoredSteps(BaseWorkflowAgent):
         tools: Sequence[AsyncBaseTool],
         memory: BaseMemory,
         asked_again: list[ChatMessage],
-    ) -> list[ChatMessage]:
+    ) -> tuple[list[ChatMessage], ActiveContext | None]:
+        """Give the prompt of a step, and of a memory of ours, the context that is in it."""
         before = opening(llm_input, self.system_prompt)
         given = llm_input[len(before) : len(llm_input) - len(asked_again)]
-        profile = profile_of(self.llm)
         beside, sent = self._sent_beside(before, tools)
-        if isinstance(memory, LosslessMemory):
-            overhead = count_messages([*beside, *asked_again], memory.engine.counter)
-            named = memory.profile or profile
-            prompt = await memory.aprompt(overhead=overhead, tools=sent, profile=named, token_limit=self.token_limit)
-        else:
-            prompt = await self._bounded(given, memory, count_messages([*beside, *asked_again]), sent, profile)
-        state = await ctx.store.get("state", default=None)
-        return [*self._in_front(before), *self._told(with_state(prompt, given) if state else prompt), *asked_again]
+        stateful = bool(await ctx.store.get("state", default=None))
+        profile, later = profile_of(self.llm), await self._asked_later(ctx)
+        shown, context, state = [], None, 0
+        for _again in range(2 if stateful else 1):
+            if isinstance(memory, LosslessMemory):
+                overhead = count_messages([*beside, *asked_again], memory.engine.counter) + later + state
+                named = memory.profile or profile
+                context = await memory.afitting(overhead=overhead, tools=sent, profile=named, token_limit=self.token_limit)
+                shown = [decode_message(payload, restore=True) for payload in context.messages]
+            else:
+                overhead = count_messages([*beside, *asked_again]) + state
+                shown = await self._bounded(given, memory, overhead, sent, profile)
+            with_it = with_state(shown, given) if stateful else shown
+            state = count_messages(with_it[-1:]) - count_messages(shown[-1:])
+            if state <= 0:
+                break
+        return [*self._in_front(before), *self._told(with_it), *asked_again], context
+
+    async def _asked_later(self, ctx: Any) -> int:
+        """Count what a run may be asked at its end, with the same history: for words instead of calls, for an object."""
+        stops = await ctx.store.get("early_stopping_method", default=None) == "generate"
+        return (_LAST_WORDS if stops else 0) + (count_schema(self.output_cls) if self.output_cls is not None else 0)
 
     async def _bounded(
         self, given: list[ChatMessage], memory: BaseMemory, overhead: int, tools: list[dict[str, Any]], profile: str
@@ -129,6 +154,17 @@ class StoredSteps(BaseWorkflowAgent):
         added = [message for message in shown if message.role == MessageRole.SYSTEM and message not in everything]
         beside = overhead + count_messages(added)
         return [*added, *await asyncio.to_thread(fitted, everything, limit, overhead=beside, tools=tools, profile=profile)]
+
+
+async def _report(memory: LosslessMemory, context: ActiveContext, output: AgentOutput) -> None:
+    """Tell the engine what the provider charged for a prompt, where its response says so."""
+    usage = usage_of(output.raw)
+    if usage is None or usage.input_tokens <= 0:
+        return
+    try:
+        await memory.thread().areport_usage(usage.input_tokens, context)
+    except LosslessError as error:  # the answer is there, and stored
+        _log.warning("usage not reported thread=%s why=%s", memory.session_id, error)
 
 
 def _ends(result: ToolCallResult) -> bool:
