@@ -80,7 +80,7 @@ def _without_recall(scene: Scene, pieces: Sequence[Piece]) -> list[range]:
 
 
 def _reasons(turn: Turn) -> bool:
-    return turn.role == "assistant" and any([isinstance(part, Reasoning) for part in turn.parts])
+    return turn.role == "assistant" and any(isinstance(part, Reasoning) for part in turn.parts)
 
 
 def _with_late_results(scene: Scene, pieces: Sequence[Piece], repairs: list[Repair]) -> list[Piece]:

@@ -30,6 +30,7 @@ from lossless.store.schema import (
 )
 from lossless.store.sqlite_errors import in_our_words, translate
 from lossless.store.sqlite_files import check_path, is_read_only, path_of, reading_address
+from lossless.store.sqlite_readers import Readers, clear, driver_of
 from lossless.store.vault import VAULT, Vault
 
 __all__ = ["SqliteDatabase", "open_sqlite"]
@@ -37,6 +38,8 @@ __all__ = ["SqliteDatabase", "open_sqlite"]
 T = TypeVar("T")
 
 _WRITING = "lossless_writing"
+_IDLE = 8
+"""Connections that are kept for readers."""
 
 
 def open_sqlite(url: URL, *, durability: Durability, create: bool, vault: Vault) -> SqliteDatabase:
@@ -110,6 +113,7 @@ class SqliteDatabase(Database):
         self._looked_at: int | None = None  # SQLite's own count of changes to the schema, when ours was last known to be right
         self._engine = self._make_engine()
         self._abandoned: list[object] = []
+        self._readers = self._make_readers()
         self.gate = ForkGate(self._after_fork)
         self._writing = threading.RLock()  # held by whoever uses the writing connection
         self._guard = threading.Lock()  # over the three below
@@ -140,8 +144,8 @@ class SqliteDatabase(Database):
             with self._writing, self.gate, self._translated():
                 yield self._announced(self._write_connection())
             return
-        with self.gate, self._translated(), self._engine.connect() as connection, connection.begin():
-            self._check_schema(_driver(connection))
+        with self.gate, self._translated(), self._readers.transaction() as connection:
+            self._check_schema(driver_of(connection))
             yield self._announced(connection)
 
     def write(self, job: Callable[[Connection], T]) -> T:
@@ -164,7 +168,7 @@ class SqliteDatabase(Database):
         self._check_open(to_write=True)
         with self._writing, self.gate, self._translated():
             connection = self._write_connection()
-            driver = _driver(connection)
+            driver = driver_of(connection)
             return purge_sqlite(driver, at_any_size=at_any_size, on_disk=not self._in_memory)
 
     def close(self) -> None:
@@ -175,6 +179,7 @@ class SqliteDatabase(Database):
                 if self._writer is not None:
                     self._writer.close()
                 self._writer = None
+                self._readers.close()
                 self._engine.dispose()
 
     def _check_open(self, *, to_write: bool = False) -> None:
@@ -199,8 +204,9 @@ class SqliteDatabase(Database):
         A database in memory was copied with the process.
         """
         if not self._in_memory:
-            self._abandoned.append((self._engine, self._writer))
+            self._abandoned.append((self._engine, self._writer, self._readers))
             self._engine = self._make_engine()
+            self._readers = self._make_readers()
             self._writer = None
         self._writing = threading.RLock()
         self._guard = threading.Lock()
@@ -281,7 +287,7 @@ class SqliteDatabase(Database):
         self._leader = threading.get_ident()
         try:
             # Beginning and committing through SQLAlchemy would cost a lone append a twentieth of its time.
-            driver = _driver(connection)
+            driver = driver_of(connection)
             driver.execute("BEGIN IMMEDIATE")
             self._check_schema(driver)
             for ticket in tickets:
@@ -293,25 +299,13 @@ class SqliteDatabase(Database):
                 driver.execute("COMMIT")
             self._gathering.committed(len(tickets), time.monotonic() - began)
         except BaseException:
-            self._clear_writer(connection)
+            if not clear(connection):
+                self._writer = None
             raise
         finally:
             self._leader = None
         for ticket in tickets:
             ticket.done = True
-
-    def _clear_writer(self, connection: Connection) -> None:
-        """Leave no transaction open: a commit that failed may not have ended it, and the next one could never begin."""
-        try:
-            if not connection.invalidated:
-                connection.rollback()  # where its commit failed, SQLAlchemy keeps an ended transaction until it is told
-                driver = _driver(connection)
-                if driver.in_transaction:
-                    driver.rollback()
-                return
-        except (DBAPIError, sqlite3.Error):
-            connection.invalidate()
-        self._writer = None
 
     def _write_connection(self) -> Connection:
         if self._writer is None:
@@ -319,6 +313,9 @@ class SqliteDatabase(Database):
         if self._in_memory and self._leader is None and self._writer.in_transaction():
             self._writer.rollback()  # of a read; one within a write sees what that has written
         return self._writer
+
+    def _make_readers(self) -> Readers:
+        return Readers(self._engine, keep=0 if self._read_only is not None else _IDLE)
 
     def _make_engine(self) -> Engine:
         arguments: dict[str, Any] = {"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False}
@@ -348,7 +345,7 @@ class SqliteDatabase(Database):
         def _begin(connection: Connection) -> None:
             # A deferred transaction that turns from reading to writing fails at once when somebody else wrote in between.
             writing = connection.get_execution_options().get(_WRITING)
-            driver = _driver(connection)
+            driver = driver_of(connection)
             if not driver.in_transaction:
                 driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
 
@@ -360,9 +357,3 @@ class SqliteDatabase(Database):
             yield
         except (DBAPIError, sqlite3.Error, UnicodeError) as error:
             raise in_our_words(error, self.url) from error
-
-
-def _driver(connection: Connection) -> sqlite3.Connection:
-    driver = connection.connection.dbapi_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
