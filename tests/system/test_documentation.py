@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from lossless_prepared import COMMAND_LINE, Prepared, imported_by, prepared
 from lossless_sources import ROOT
 
 DOCUMENTS = (
@@ -34,55 +33,24 @@ def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-RUNNER = """
-import ast, importlib, json, os, pathlib, sys, warnings
-blocks = json.load(sys.stdin)
-for code in blocks:
-    for node in ast.parse(code).body:
-        names = [node.module] if isinstance(node, ast.ImportFrom) else [each.name for each in getattr(node, "names", ())]
-        for name in names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
-            importlib.import_module(name)  # once for all blocks: what frameworks load takes seconds
-for number, code in enumerate(blocks):
-    sys.stdout.flush()
-    with warnings.catch_warnings(action="ignore"):  # of threads that a framework has begun
-        child = os.fork()
-    if not child:
-        os.mkdir(str(number))
-        os.chdir(str(number))
-        for stream, name in ((1, "out"), (2, "err")):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), stream)
-        main = type(sys)("__main__")
-        sys.modules["__main__"] = main
-        exec(compile(code, "block", "exec"), main.__dict__)
-        raise SystemExit
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    written = (pathlib.Path(str(number), name).read_text(encoding="utf-8") for name in ("out", "err"))
-    print(json.dumps([status, *written]))
-"""
-"""Runs blocks, each in a process and a folder of its own, which have nothing but the modules of all of them in common."""
+@cache
+def with_what_they_import() -> Prepared:
+    """Give a process that has imported what any block does: what frameworks load takes seconds, and is loaded once for all."""
+    return prepared(
+        *sorted({name for document in DOCUMENTS for code in blocks(document, "python") for name in imported_by(code)})
+    )
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("document", [document for document in DOCUMENTS if blocks(document, "python")])
 def test_the_python_blocks_run_as_they_stand(document: str, tmp_path: Path) -> None:
-    codes = blocks(document, "python")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", RUNNER],
-        cwd=tmp_path,
-        input=json.dumps(codes),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=880,
-    )
-    assert done.returncode == 0, done.stderr
-    ended = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(ended) == len(codes)
-    for code, (status, out, err) in zip(codes, ended, strict=True):
-        assert status == 0, f"{code}\n{err}"
+    for number, code in enumerate(blocks(document, "python")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        ended = with_what_they_import().run(code, folder=folder)
+        assert ended.code == 0, f"{code}\n{ended.err}"
         expected = re.findall(r"# prints (.*)$", code, re.MULTILINE)
         if expected:
-            assert out.splitlines() == expected, code
+            assert ended.out.splitlines() == expected, code
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/operations.md"])
@@ -95,18 +63,11 @@ def test_the_commands_work_one_after_the_other(document: str, tmp_path: Path) ->
     (commands,) = [block for block in blocks(document, "sh") if block.startswith("lossless import")]
     outputs = {}
     for line in commands.splitlines():
-        words = shlex.split(line)
-        done = subprocess.run(
-            [sys.executable, "-m", *words],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            env={**os.environ, "NO_COLOR": "1"},
-        )
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
-        outputs[words[1]] = done.stdout
+        name, command, *arguments = shlex.split(line)
+        assert name == "lossless"
+        ended = with_what_they_import().run(COMMAND_LINE, command, *arguments, folder=tmp_path, environment={"NO_COLOR": "1"})
+        assert ended.code == 0, f"{line}\n{ended.err}"
+        outputs[command] = ended.out
     if document == "README.md":
         assert "HAT136" in outputs["grep"]
         assert "ZFA04Y" in outputs["expand"]

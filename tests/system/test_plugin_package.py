@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import lossless
+from lossless_prepared import prepared
 
 PLUGIN = '''"""Summaries in capitals."""
 
@@ -58,11 +57,9 @@ def install(folder: Path, source: str) -> Path:
 
 
 def use(folder: Path, load: bool) -> dict[str, object]:
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    command = [sys.executable, "-W", "error", "-c", USE, "load" if load else "leave"]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
+    ended = prepared().run(USE, "load" if load else "leave", folder=folder, path=[folder])
+    assert ended.code == 0, ended.err
+    found: dict[str, object] = json.loads(ended.out)
     return found
 
 
