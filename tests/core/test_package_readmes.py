@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import doctest
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from lossless_prepared import prepared
 from lossless_sources import ROOT
 
 
@@ -30,6 +29,6 @@ def test_the_session_in_an_adapters_readme_is_what_happens(package: str) -> None
 
 def test_the_example_in_the_cores_readme_prints_what_it_says(tmp_path: Path) -> None:
     (example,) = blocks("core", "python")
-    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == re.findall(r"# prints (.*)$", example, re.MULTILINE)
+    done = prepared().run(example, folder=tmp_path)
+    assert done.code == 0, done.err
+    assert done.out.splitlines() == re.findall(r"# prints (.*)$", example, re.MULTILINE)

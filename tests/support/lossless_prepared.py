@@ -10,6 +10,7 @@ import ast
 import atexit
 import gc
 import importlib
+import io
 import json
 import os
 import signal
@@ -58,8 +59,13 @@ class Prepared:
         folder: Path,
         path: Sequence[Path] = (),
         environment: Mapping[str, str] | None = None,
+        encoding: str = "utf-8",
     ) -> Ended:
-        """Run a program in a folder, with modules from ``path``, too, and wait until it ends, or is ended after two minutes."""
+        """Run a program in a folder, with modules from ``path``, too; wait until it ends, or is ended after two minutes.
+
+        Args:
+            encoding: that of its streams.
+        """
         with tempfile.TemporaryDirectory() as own:
             written = {name: Path(own, name) for name in ("out", "err")}
             order = {
@@ -68,6 +74,7 @@ class Prepared:
                 "folder": str(folder),
                 "path": [str(each) for each in path],
                 "environment": {**os.environ, **(environment or {})},
+                "encoding": encoding,
                 **{name: str(file) for name, file in written.items()},
             }
             assert self._process.stdin is not None
@@ -75,7 +82,7 @@ class Prepared:
             self._process.stdin.write(json.dumps(order) + "\n")
             self._process.stdin.flush()
             code = int(self._process.stdout.readline())
-            return Ended(code, *(file.read_text(encoding="utf-8") for file in written.values()))
+            return Ended(code, *(file.read_bytes().decode(encoding) for file in written.values()))
 
     def close(self) -> None:
         """End it."""
@@ -139,6 +146,9 @@ def _become(order: Mapping[str, Any]) -> NoReturn:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for stream, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(order[name], os.O_WRONLY | os.O_CREAT), stream)
+    for writer, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+        assert isinstance(writer, io.TextIOWrapper)
+        writer.reconfigure(encoding=order["encoding"], errors=errors)
     os.environ.clear()
     os.environ.update(order["environment"])
     sys.path[:1] = ["", *order["path"]]  # as `python -c` has it

@@ -15,6 +15,7 @@ import pytest
 
 from lossless import Engine
 from lossless.cli import main
+from lossless_prepared import COMMAND_LINE, prepared
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,18 @@ def process(
 def _process() -> Run:
     """Run a command as a process of its own."""
     return process
+
+
+@pytest.fixture
+def forked(tmp_path: Path) -> Run:
+    """Run a command as a process of its own that begins where the imports are done."""
+
+    def running(*arguments: object, before: str = "", **options: Any) -> Ended:
+        done = prepared().run(f"{before}\n{COMMAND_LINE}", *map(str, arguments), folder=tmp_path, **options)
+        assert "Traceback" not in done.out + done.err
+        return Ended(done.code, done.out, done.err)
+
+    return running
 
 
 @pytest.fixture(name="terminal")

@@ -44,7 +44,7 @@ def transcript(tmp_path: Path, said: list[dict[str, Any]]) -> Path:
     return path
 
 
-def test_the_session_that_is_shipped_is_played_and_proved_in_a_pipe(process: Run, tmp_path: Path) -> None:
+def test_the_session_that_is_shipped_is_played_and_proved_in_a_pipe(process: Run, forked: Run, tmp_path: Path) -> None:
     ended = process("demo", environment={"COLUMNS": "60"})
     assert (ended.code, ended.err) == (0, "")
     assert "\x1b" not in ended.out
@@ -63,7 +63,7 @@ def test_the_session_that_is_shipped_is_played_and_proved_in_a_pipe(process: Run
         assert name == "python"
         assert arguments[:2] == ["-m", "lossless"]
         assert f"sqlite:///{(folder / 'demo.db').as_posix()}" in arguments
-        tried = process(*arguments[2:])
+        tried = forked(*arguments[2:])
         assert (tried.code, bool(tried.out)) == (0, True), command
 
 

@@ -173,58 +173,73 @@ def test_a_directory_that_can_t_be_written_is_said(run: Run, tmp_path: Path) -> 
     assert ended.err.startswith(f"lossless: can't open {closed}/x.db (check the directory and its permissions)")
 
 
-def test_data_goes_to_stdout_and_talk_to_stderr(process: Run, url: str) -> None:
+def test_data_goes_to_stdout_and_talk_to_stderr(process: Run, forked: Run, url: str) -> None:
     ended = process("messages", "harbour", "--limit", 1, "--url", url)
     assert "You keep the ledger" in ended.out
     assert ended.err == "there are more: --start 2\n"
-    quiet = process("messages", "harbour", "--limit", 1, "--url", url, "--json")
+    quiet = forked("messages", "harbour", "--limit", 1, "--url", url, "--json")
     assert json.loads(quiet.out)["next_cursor"] == "2"
     assert quiet.err == ""
 
 
-def test_a_pipe_gets_plain_text_and_whole_ids(process: Run, url: str) -> None:
+def test_a_pipe_gets_plain_text_and_whole_ids(forked: Run, url: str) -> None:
     with Engine(url) as engine:
         engine.thread("t" * 200).append({"role": "user", "content": "x"})
     for environment in ({}, {"COLUMNS": "40"}):
-        shown = process("threads", "--url", url, environment=environment).out
+        shown = forked("threads", "--url", url, environment=environment).out
         assert "\x1b" not in shown
         assert "t" * 200 in shown
 
 
-def test_no_color_is_honoured_where_colours_are_forced(process: Run, url: str) -> None:
-    coloured = process("context", "harbour", "--window", 4_000, "--url", url, environment={"FORCE_COLOR": "1"}).out
-    plain = process("context", "harbour", "--window", 4_000, "--url", url, environment={"FORCE_COLOR": "1", "NO_COLOR": "1"}).out
+def test_no_color_is_honoured_where_colours_are_forced(forked: Run, url: str) -> None:
+    coloured = forked("context", "harbour", "--window", 4_000, "--url", url, environment={"FORCE_COLOR": "1"}).out
+    plain = forked("context", "harbour", "--window", 4_000, "--url", url, environment={"FORCE_COLOR": "1", "NO_COLOR": "1"}).out
     assert "\x1b[35m" in coloured
     assert "\x1b[35m" not in plain
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16"])
-def test_an_output_without_utf_8_gets_what_it_can_show(url: str, encoding: str) -> None:
+def test_an_output_without_utf_8_gets_what_it_can_show(forked: Run, url: str, encoding: str) -> None:
     with Engine(url) as engine:
         engine.thread("tiny").append({"role": "user", "content": "Grüße 👋 漢字 \ud800"})
-    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
     for command in (["context", "tiny", "--window", "4000"], ["messages", "tiny", "--json"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "lossless", *command, "--url", url],
-            env=environment,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        shown = done.stdout.decode(encoding)
+        done = forked(*command, "--url", url, encoding=encoding)
+        assert (done.code, done.err) == (0, "")
         if command[-1] == "--json":
-            assert json.loads(shown)["items"][1]["text"] == "Grüße 👋 漢字 \ud800"
+            assert done.document["items"][1]["text"] == "Grüße 👋 漢字 \ud800"
+
+
+def test_an_interpreter_without_utf_8_shows_what_it_can(url: str) -> None:
+    with Engine(url) as engine:
+        engine.thread("tiny").append({"role": "user", "content": "Grüße 👋 漢字 \ud800"})
+    done = subprocess.run(
+        [sys.executable, "-m", "lossless", "messages", "tiny", "--url", url],
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+
+
+GONE = "import os\nread, write = os.pipe()\nos.close(read)\nos.dup2(write, 1)"
+FULL = "import os\nos.dup2(os.open('/dev/full', os.O_WRONLY), 1)"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")
-@pytest.mark.parametrize("command", [["messages", "long"], ["messages", "long", "--json"], ["expand", "long", "m_1"], ["--help"]])
-def test_a_reader_that_goes_away_ends_it_quietly(url: str, command: list[str]) -> None:
+@pytest.mark.parametrize("command", [["messages", "long"], ["messages", "long", "--json"], ["expand", "long", "m_1"]])
+def test_a_reader_that_goes_away_ends_it_quietly(forked: Run, url: str, command: list[str]) -> None:
     with Engine(url) as engine:
         engine.thread("long").append([{"role": "user", "content": "x" * 200_000}] * 3)
-    database = [] if command[0].startswith("-") else ["--url", url]
+    ended = forked(*command, "--url", url, before=GONE)
+    assert (ended.code in (0, 1), ended.err) == (True, "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")
+def test_a_reader_of_a_pipe_that_goes_away_ends_it_quietly() -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "lossless", *command, *database], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "lossless", "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as started:
         assert started.stdout is not None
         assert started.stderr is not None
@@ -234,18 +249,17 @@ def test_a_reader_that_goes_away_ends_it_quietly(url: str, command: list[str]) -
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
-@pytest.mark.parametrize("arguments", [["--version"], ["messages", "harbour"], ["messages", "harbour", "--json"]])
-def test_a_full_disk_is_said(url: str, arguments: list[str]) -> None:
-    database = [] if arguments[0].startswith("-") else ["--url", url]
+@pytest.mark.parametrize("arguments", [["messages", "harbour"], ["messages", "harbour", "--json"]])
+def test_a_full_disk_is_said(forked: Run, url: str, arguments: list[str]) -> None:
+    ended = forked(*arguments, "--url", url, before=FULL)
+    assert (ended.code, ended.err) == (1, "lossless: can't go on: No space left on device\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_full_disk_is_said_by_an_interpreter_of_its_own() -> None:
+    command = [sys.executable, "-m", "lossless", "--version"]
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "lossless", *arguments, *database],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (1, "lossless: can't go on: No space left on device\n")
 
 

@@ -41,8 +41,8 @@ def test_an_export_is_the_payloads_and_importing_it_gives_an_equal_thread(run: R
         assert [message.data for message in engine.thread("harbour").messages()] == stored
 
 
-def test_an_export_goes_to_stdout_too_and_names_what_it_can(run: Run, url: str, process: Run) -> None:
-    out = process("export", "tiny", "--url", url)
+def test_an_export_goes_to_stdout_too_and_names_what_it_can(run: Run, url: str, forked: Run) -> None:
+    out = forked("export", "tiny", "--url", url)
     assert json.loads(out.out) == {"role": "user", "content": "Hello."}
     refused = run("export", "tiny", "--url", url, "--format", "claude-code")
     assert refused.code == 2
