@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
 from langchain_classic.chains import ConversationalRetrievalChain, ConversationChain, LLMChain
 from langchain_classic.memory import CombinedMemory, ReadOnlySharedMemory, SimpleMemory
+from langchain_core.agents import AgentAction
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListLLM
@@ -122,6 +123,11 @@ def test_without_arguments_the_environment_says_where(tmp_path: Path, monkeypatc
         ({"input": HumanMessage("a")}, {"output": AIMessage("b")}, ("a", "b")),
         ({"input": [HumanMessage("a")]}, {"output": {"answer": 7}}, ("a", '{"answer": 7}')),
         ({"input": "a"}, {"text": "b", "other": "c"}, ("a", "b")),
+        (
+            {"input": [("odd", "a")]},
+            {"output": [{"role": "odd", "content": "b"}]},
+            ('[["odd", "a"]]', '[{"role": "odd", "content": "b"}]'),
+        ),
         ({"input": "a"}, {"answer": "x", "output": "b", "result": "c"}, ("a", "x")),
     ],
 )
@@ -186,6 +192,24 @@ def test_a_window_of_turns(engine: Engine) -> None:
     memory = LosslessMemory(engine, k=2, return_messages=True)
     assert [message.text for message in memory.buffer] == ["Fact 3. word ", "Noted 3.", "Fact 4. word ", "Noted 4."]
     assert LosslessMemory(engine, k=0).buffer == ""
+
+
+def test_a_turn_of_the_window_is_whole_with_its_steps(engine: Engine) -> None:
+    memory = LosslessMemory(engine, k=2, return_messages=True)
+    steps = [(AgentAction("look", {"n": n}, "I look."), f"found {n}") for n in range(2)]
+    memory.chat_memory.add_ai_message("Welcome.")
+    memory.save_context({"input": "a"}, {"output": "b", "intermediate_steps": steps})
+    assert [message.text for message in memory.buffer][:2] == ["Welcome.", "a"]
+    memory.save_context({"input": "c"}, {"output": "d"})
+    kinds = ["human", "ai", "tool", "ai", "tool", "ai", "human", "ai"]
+    assert [message.type for message in memory.buffer] == kinds
+    memory.save_context({"input": "e"}, {"output": "f", "intermediate_steps": steps})
+    assert [message.type for message in memory.buffer] == [*kinds[-2:], *kinds[:-2]]
+
+
+def test_two_databases_for_one_memory_are_refused(engine: Engine) -> None:
+    with pytest.raises(ConfigError, match="several connections"):
+        LosslessMemory(engine, url="sqlite://")
 
 
 def test_the_model_writes_the_summaries(engine: Engine) -> None:

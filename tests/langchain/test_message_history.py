@@ -76,6 +76,8 @@ def test_a_prompt_with_a_history_key_and_a_chat_model(engine: Engine) -> None:
         ({"input_messages_key": "input"}, {"input": [HumanMessage("a")]}, {"output": [AIMessage("b")], "more": 1}),
         ({"history_messages_key": "h", "input_messages_key": "input"}, {"input": "a", "lang": "en"}, "b"),
         ({}, "a", AIMessage("b")),
+        ({}, [("user", "a")], "b"),
+        ({}, [{"role": "user", "content": "a"}], [{"role": "assistant", "content": "b"}]),
     ],
 )
 def test_inputs_and_outputs_of_every_shape(engine: Engine, keys: dict[str, str], given: Any, answer: Any) -> None:

@@ -70,7 +70,7 @@ class LosslessChatMessageHistory(BaseChatMessageHistory):
             raise TypeError(f"LosslessChatMessageHistory takes no {', '.join(unknown)}")
         self.session_id = session_name(session_id)
         given = [connection, engine, url, connection_string]
-        if not isinstance(connection_or_table, str) or ":" in connection_or_table:
+        if not _is_table(connection_or_table, alone=all(each is None for each in given)):
             given.append(connection_or_table)
         self.engine: Engine = engine_for(_only_one(given), namespace=namespace)
         self.max_token_limit = max_token_limit
@@ -209,6 +209,11 @@ def payloads_of(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
                 index=index,
             )
     return [encode_message(message) for message in given]
+
+
+def _is_table(given: Any, *, alone: bool) -> bool:
+    """Tell whether a second argument is the name of a table: no URL, and without a connection beside it no path either."""
+    return isinstance(given, str) and ":" not in given and (not alone or given.isidentifier())
 
 
 def _only_one(given: Sequence[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -70,8 +71,9 @@ def as_messages(value: Any, kind: type[BaseMessage]) -> list[BaseMessage]:
             return as_messages(value[0], kind)
         if any(isinstance(each, BaseMessage) for each in value):
             return [message for each in value for message in _converted(each, kind)]
-        if value and all(isinstance(each, tuple) and len(each) == 2 for each in value):
-            return convert_to_messages(value)
+        if value and (all(map(_is_pair, value)) or all(map(_is_message_dict, value))):
+            with contextlib.suppress(KeyError, TypeError, ValueError):  # of a role that there is not: as any other values
+                return convert_to_messages(value)
         if not value:
             return []
     return [kind(content=value if isinstance(value, str) else _text(value))]
@@ -109,6 +111,14 @@ def whole(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: whole(inner) for key, inner in value.items()}
     return [whole(each) for each in value] if isinstance(value, list) else value
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2
+
+
+def _is_message_dict(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and "content" in value
 
 
 def _converted(value: Any, kind: type[BaseMessage]) -> list[BaseMessage]:

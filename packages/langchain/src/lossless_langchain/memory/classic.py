@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 from uuid import uuid4
 
@@ -10,7 +11,8 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field, PrivateAttr
 
-from lossless import ActiveContext, Engine, Thread
+from lossless import ActiveContext, Engine, Message, Thread
+from lossless.errors import ConfigError
 from lossless.twins import async_twin
 from lossless_langchain.codec import FORMAT, decode_message, decode_stored
 from lossless_langchain.connecting import engine_for
@@ -74,6 +76,8 @@ class LosslessMemory(BaseChatMemory):
 
     def __init__(self, engine: Engine | str | None = None, url: str | None = None, **data: Any) -> None:
         begun_with = data.pop("moving_summary_buffer", None) or data.pop("buffer", None)
+        if engine is not None and url is not None:
+            raise ConfigError("several connections are given", hint="give one of engine= and url=")
         given, limit = data.get("chat_memory"), data.get("max_token_limit")
         if isinstance(given, LosslessChatMessageHistory):
             found, session = given.engine, given.session_id
@@ -240,10 +244,8 @@ class LosslessMemory(BaseChatMemory):
         if context is not None:
             return [decode_message(payload) for payload in context.messages]
         self._mirror()
-        stored = [each for message in self.thread.messages() for each in decode_stored(message)]
-        if self.k is not None:
-            return stored[-2 * self.k :] if self.k > 0 else []
-        return stored
+        stored = self.thread.messages()
+        return [each for message in stored[_begin_of(stored, self.k) :] for each in decode_stored(message)]
 
     def _loaded(self, as_messages: bool) -> Any:
         limit = self.max_token_limit or (self.engine.budget.window if self.engine.budget is not None else None)
@@ -256,3 +258,13 @@ class LosslessMemory(BaseChatMemory):
         return fitting.text(shown, limit)
 
     _aloaded = async_twin(_loaded)
+
+
+def _begin_of(stored: Sequence[Message], turns: int | None) -> int:
+    """Tell where the newest turns begin, each with what its user said and with all that was done and answered; None: all."""
+    if turns is None:
+        return 0
+    said = [place for place, message in enumerate(stored) if message.role == "user"]
+    if turns <= 0:
+        return len(stored)
+    return said[-turns] if len(said) >= turns else 0

@@ -20,13 +20,18 @@ __all__ = ["ToolSizes", "budget_for", "is_overflow", "own_budget", "tokens_of"]
 
 _READER = LangChainFormat()
 _OVERFLOW = re.compile(
-    r"context[_ ]length|context[_ ]window|maximum (?:context|prompt)|(?:prompt|input) is too long|too many (?:input )?tokens"
+    r"context[_ ](?:length|window|size)|maximum (?:context|prompt)|(?:prompt|input) is too long|too many (?:input )?tokens"
     r"|exceeds? the (?:maximum|max|limit)[^.]{0,60}tokens?|reduce the length of the (?:messages|prompt)|token limit exceeded"
-    r"|input length and `?max_tokens`? exceed|`?max_new_tokens`? must be <=",
+    r"|input length and `?max_tokens`? exceed|`?max_new_tokens`? must be <=|must have less than \d+ tokens"
+    r"|token count is [\d,]+ but",
     re.IGNORECASE,
 )
-_OTHERWISE = ("ratelimit", "timeout", "connection", "authentication", "permission")
+_OTHERWISE = ("ratelimit", "throttl", "quota", "timeout", "connection", "authentication", "permission")
 """Words in the names of errors that are about something else, whatever their text says."""
+_LATER = re.compile(
+    r"throttl|rate.?limit|\bquota\b|too many requests|tokens per (?:min|day)|please wait|resource.exhausted", re.IGNORECASE
+)
+"""The same request would be answered later."""
 
 
 def own_budget(window: int | None, budget: Budget | None) -> Budget | None:
@@ -94,7 +99,10 @@ def is_overflow(error: BaseException) -> bool:
         if kind.__name__ == "ContextOverflowError":
             return True
     names = " ".join(kind.__name__.lower() for kind in type(error).__mro__)
-    return not any(word in names for word in _OTHERWISE) and _OVERFLOW.search(str(error)) is not None
+    if any(word in names for word in _OTHERWISE) or getattr(error, "status_code", None) == 429:
+        return False
+    text = str(error)[:10_000]
+    return _OVERFLOW.search(text) is not None and _LATER.search(text) is None
 
 
 def _schema(tool: Any) -> dict[str, Any]:
