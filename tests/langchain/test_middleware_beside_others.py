@@ -172,6 +172,27 @@ def test_the_messages_of_threads_that_are_no_longer_used_are_not_kept_in_memory(
     assert len(stored(engine, "a", deleted=True)) == 2, "the database is asked again"
 
 
+def test_a_conversation_that_is_sent_anew_is_neither_asked_for_message_by_message_nor_kept_in_memory(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_given: Any) -> None:
+        raise AssertionError("asked for one message")
+
+    monkeypatch.setattr(Thread, "describe", never)
+    agent = create_agent(ScriptedModel(script=looking_once), tools=[look], middleware=[LosslessMiddleware(engine)])
+    sent: list[Any] = [(("user", "assistant")[n % 2], f"message {n} of a talk") for n in range(20)]
+    freed: list[Any] = []
+    for run in range(4):
+        sent.append(("user", f"question {run}"))
+        state = agent.invoke({"messages": list(sent)}, config("t"))["messages"]  # type: ignore[arg-type]
+        sent += state[len(sent) :]
+        freed.append(weakref.ref(state[0]))
+        del state
+    gc.collect()
+    assert len(stored(engine, "t")) == len(sent) == 20 + 4 * 4
+    assert [each() is None for each in freed[1:3]] == [True, True]
+
+
 # What providers charge
 
 

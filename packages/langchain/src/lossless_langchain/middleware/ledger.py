@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from itertools import compress
+from operator import is_not
 from typing import Any
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 
@@ -24,6 +27,8 @@ _KEPT_BYTES = 100_000_000
 """What their messages may take together, counted roughly; the thread that is in use stays, however long it is."""
 _OBJECT = 2_000
 """Bytes that a message takes beside its payload, roughly."""
+_FEW = 8
+"""Ids that are asked for one by one; of more, all that the thread has are read at once."""
 _AHEAD = 1_000
 """Messages that are remembered to be stored before a state showed them."""
 
@@ -38,6 +43,8 @@ class Ledger:
         """Held by whoever brings the thread up to a state and looks at it: another run's state may lack what this one's has."""
         self.bytes = 0
         self._stored: dict[str, BaseMessage] = {}
+        self._of_runs: WeakValueDictionary[str, BaseMessage] = WeakValueDictionary()
+        self._sent: list[BaseMessage] = []  # what the newest run was sent, should the run itself let go of it
         self._primed = False
         self._shown: dict[str, str] | None = None  # what the view shows of states: id there → id in the thread; None: not known
         self._absent: set[str] = set()  # ids that were stored again, since the thread didn't have them
@@ -62,22 +69,14 @@ class Ledger:
             new = [each for each in messages if stored.get(each.id or "") is not each and not self._is_stored(each)]
             if not new:
                 return
-            payloads = [encode_message(message) for message in new]
-            if not whole and len(new) == len(messages) and _is_there(thread):
-                for message, payload in zip(new, payloads, strict=True):
-                    if message.id is not None and not _has(thread, message.id):
-                        payload.pop("id", None)
-                thread.sync(payloads, format=FORMAT)
+            if not whole and _begins_anew(new, messages) and _is_there(thread):
+                self._recognise(thread, messages)
             else:
+                payloads = [encode_message(message) for message in new]
                 thread.append(payloads, format=FORMAT)
-            added = {message.id: message for message in new if message.id is not None}
-            for message, payload in zip(new, payloads, strict=True):
-                self._keep(message, payload)
-            if self._shown is not None:
-                self._total += len(added.keys() - self._shown.keys())
-                self._shown.update({id: id for id in added})
+                self._added(new, payloads)
             if not whole:
-                self._withdraw(thread, messages, added.keys())
+                self._withdraw(thread, messages, [message.id or "" for message in new])
 
     def store_ahead(
         self, thread: Thread, state: Sequence[BaseMessage], messages: Sequence[BaseMessage], *, whole: bool = True
@@ -138,6 +137,34 @@ class Ledger:
         with self.lock:
             self._shown = None
 
+    def _recognise(self, thread: Thread, messages: Sequence[BaseMessage]) -> None:
+        """Store a conversation that is sent anew. What got an id for this run alone is known by it as long as the run has it."""
+        payloads = [encode_message(message) for message in messages]
+        known = self._ids_there(thread, messages)
+        for message, payload in zip(messages, payloads, strict=True):
+            if message.id not in known:
+                payload.pop("id", None)
+        thread.sync(payloads, format=FORMAT)
+        there = [message.id in known for message in messages]
+        self._added(list(compress(messages, there)), list(compress(payloads, there)))
+        self._sent = [message for message in messages if message.id not in known]
+        self._of_runs.update({message.id or "": message for message in self._sent})
+
+    def _ids_there(self, thread: Thread, messages: Sequence[BaseMessage]) -> set[str]:
+        """Give the ids among those of messages that the thread has."""
+        ids = {message.id for message in messages if message.id is not None}
+        if len(ids) <= _FEW:
+            return {id for id in ids if _has(thread, id)}
+        return ids & (self._stored.keys() | {ref.id for ref in thread.refs()})
+
+    def _added(self, messages: Sequence[BaseMessage], payloads: Sequence[dict[str, Any]]) -> None:
+        ids = {message.id for message in messages if message.id is not None}
+        for message, payload in zip(messages, payloads, strict=True):
+            self._keep(message, payload)
+        if self._shown is not None:
+            self._total += len(ids - self._shown.keys())
+            self._shown.update({id: id for id in ids})
+
     def _store_again(self, thread: Thread, messages: Sequence[BaseMessage]) -> None:
         """Store what the thread does not have, though it was stored once: somebody deleted the thread. Tried once a message."""
         for message in messages:
@@ -166,14 +193,18 @@ class Ledger:
 
     def _keep(self, message: BaseMessage, payload: dict[str, Any]) -> None:
         if isinstance(message.id, str):
+            if message.id not in self._stored:
+                self.bytes += _OBJECT + len(encode(payload))
             self._stored[message.id] = message
-            self.bytes += _OBJECT + len(encode(payload))
 
     def _is_stored(self, message: BaseMessage) -> bool:
-        known = self._stored.get(message.id) if message.id is not None else None
+        held = self._stored if message.id in self._stored else self._of_runs
+        known = held.get(message.id or "")
+        if known is message:
+            return True
         if known is None or type(known) is not type(message) or known != message:
             return False
-        self._stored[known.id or ""] = message
+        held[message.id or ""] = message
         return True
 
 
@@ -206,6 +237,11 @@ def with_ids(messages: Iterable[object]) -> list[BaseMessage]:
         if message.id is None:
             message.id = str(uuid4())
     return found
+
+
+def _begins_anew(new: Sequence[BaseMessage], messages: Sequence[BaseMessage]) -> bool:
+    """Tell whether a run begins, or its caller sent the conversation once more: what is not known stands before what is."""
+    return len(new) == len(messages) or any(map(is_not, new, messages[len(messages) - len(new) :]))
 
 
 def _place(messages: Sequence[BaseMessage], place: int) -> Place:
