@@ -28,7 +28,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import tool
 
-from lossless import Engine
+from lossless import Engine, Thread
 from lossless.errors import ConfigError
 from lossless.messages import LangChainFormat
 from lossless.tokens import count_parts
@@ -205,6 +205,23 @@ def test_a_turn_of_the_window_is_whole_with_its_steps(engine: Engine) -> None:
     assert [message.type for message in memory.buffer] == kinds
     memory.save_context({"input": "e"}, {"output": "f", "intermediate_steps": steps})
     assert [message.type for message in memory.buffer] == [*kinds[-2:], *kinds[:-2]]
+
+
+def test_a_window_of_turns_is_read_without_the_rest(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = LosslessMemory(engine, k=2, return_messages=True)
+    memory.chat_memory.add_messages([message for n in range(300) for message in (HumanMessage(f"a {n}"), AIMessage(f"b {n}"))])
+    memory.thread.delete([each.id for each in memory.thread.refs()[-4:]])
+    read: list[int] = []
+    plain = Thread.messages
+
+    def counting(thread: Thread, *given: Any, **which: Any) -> Any:
+        found = plain(thread, *given, **which)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Thread, "messages", counting)
+    assert [message.text for message in memory.buffer] == ["a 296", "b 296", "a 297", "b 297"]
+    assert sum(read) <= 40
 
 
 def test_two_databases_for_one_memory_are_refused(engine: Engine) -> None:

@@ -433,6 +433,18 @@ def test_whatever_langchain_accepts_as_a_summarizer_writes_the_summaries(summari
         assert "gist" in str([item.text for item in engine.thread("t").context().items if item.kind == "summary"])
 
 
+def test_a_summarizer_may_be_a_models_name(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    import langchain.chat_models
+
+    monkeypatch.setattr(langchain.chat_models, "init_chat_model", lambda name: ScriptedModel(script=[f"{GIST} So says {name}."]))
+    middleware = LosslessMiddleware(engine, window=4_000, summarizer="house:small")
+    agent = create_agent(ScriptedModel(script=looking(8)), tools=[look], middleware=[middleware])
+    agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))
+    engine.thread("t").wait()
+    summaries = [item.text for item in engine.thread("t").context().items if item.kind == "summary"]
+    assert "So says house:small" in str(summaries)
+
+
 def test_contradicting_arguments_are_refused(engine: Engine, tmp_path: Path) -> None:
     from lossless import Budget
 

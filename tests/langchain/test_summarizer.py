@@ -135,6 +135,10 @@ def test_a_chain_is_shown_the_active_context() -> None:
         assert shown[-1].text == "how much?"
         asyncio.run((lossless_context(engine) | model).ainvoke([HumanMessage("and now?")], config))
         assert [message.text for message in model.seen[-1]] == [*(message.text for message in shown[1:-1]), "and now?"]
+        for given in ([("user", "and now?")], [{"role": "user", "content": "and now?"}], HumanMessage("and now?"), "and now?"):
+            assert lossless_context(engine, thread="t").invoke(given)[-1] == HumanMessage("and now?")
+        for given in (None, {"question": "x"}, [7, object()]):
+            assert lossless_context(engine, thread="t").invoke(given)[-1].text.startswith("Invoice 59")
         assert len(engine.thread("t").messages()) == 60, "nothing is stored"
         with pytest.raises(ConfigError, match="no thread"):
             chain.invoke({"question": "x"})

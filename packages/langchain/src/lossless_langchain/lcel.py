@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, convert_to_messages
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
@@ -26,7 +26,7 @@ def lossless_context(
     """Make a runnable that gives a thread's active context as messages; it stores nothing.
 
     As ``RunnablePassthrough.assign(history=lossless_context(engine))`` it gives the history for a prompt; as
-    ``lossless_context(engine) | model`` the messages of its input (text, a message, several) follow the context.
+    ``lossless_context(engine) | model`` the messages of its input, in whatever form a chat model takes them, follow the context.
 
     Args:
         engine: whose threads are shown. One without a window shows the whole view.
@@ -56,4 +56,9 @@ def _messages(given: Any) -> list[BaseMessage]:
         return [given]
     if isinstance(given, PromptValue):
         return given.to_messages()
-    return [each for each in given if isinstance(each, BaseMessage)] if isinstance(given, (list, tuple)) else []
+    if not isinstance(given, (list, tuple)):
+        return []
+    try:
+        return convert_to_messages(given)
+    except (KeyError, NotImplementedError, TypeError, ValueError):  # other values than a chat model takes, documents perhaps
+        return [each for each in given if isinstance(each, BaseMessage)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 from uuid import uuid4
 
@@ -244,8 +243,8 @@ class LosslessMemory(BaseChatMemory):
         if context is not None:
             return [decode_message(payload) for payload in context.messages]
         self._mirror()
-        stored = self.thread.messages()
-        return [each for message in stored[_begin_of(stored, self.k) :] for each in decode_stored(message)]
+        stored = self.thread.messages() if self.k is None else _newest(self.thread, self.k)
+        return [each for message in stored for each in decode_stored(message)]
 
     def _loaded(self, as_messages: bool) -> Any:
         limit = self.max_token_limit or (self.engine.budget.window if self.engine.budget is not None else None)
@@ -260,11 +259,18 @@ class LosslessMemory(BaseChatMemory):
     _aloaded = async_twin(_loaded)
 
 
-def _begin_of(stored: Sequence[Message], turns: int | None) -> int:
-    """Tell where the newest turns begin, each with what its user said and with all that was done and answered; None: all."""
-    if turns is None:
-        return 0
-    said = [place for place, message in enumerate(stored) if message.role == "user"]
+def _newest(thread: Thread, turns: int) -> list[Message]:
+    """Give the newest turns, each with what its user said and with all that was done and answered, reading little more."""
     if turns <= 0:
-        return len(stored)
-    return said[-turns] if len(said) >= turns else 0
+        return []
+    count, length = thread.count(), 4 * turns
+    while True:
+        # Before a seq there are fewer messages than it says, so that at the least so many are from it on.
+        start = max(1, count - length + 1)
+        stored = thread.messages(start=start)
+        said = [place for place, message in enumerate(stored) if message.role == "user"]
+        if len(said) >= turns:
+            return stored[said[-turns] :]
+        if start == 1:
+            return stored
+        length *= 4
