@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from llama_index.core.agent.workflow import AgentWorkflow
@@ -260,3 +260,32 @@ def test_runs_at_once_in_one_session_keep_every_call_with_its_result(memory: Los
         for prompt in each.llm.seen:  # type: ignore[attr-defined]
             calls = [block.tool_call_id for message in prompt for block in message.blocks if isinstance(block, ToolCallBlock)]
             assert calls == [each.additional_kwargs["tool_call_id"] for each in prompt if each.role == MessageRole.TOOL]
+
+
+class Away(LosslessMemory):
+    """A memory whose database is away as often as is said."""
+
+    times: ClassVar[int] = 0
+
+    async def aput_messages(self, messages: list[ChatMessage]) -> None:
+        """Fail, or put messages."""
+        Away.times -= 1
+        if Away.times >= 0:
+            raise StoreBusyError("the database is away")
+        await super().aput_messages(messages)
+
+
+def test_an_answer_that_could_not_be_stored_is_stored_when_the_run_goes_on(engine: Engine) -> None:
+    memory, Away.times = Away(engine, session_id="s", token_limit=LIMIT), 2
+    llm = ScriptedLLM(script=[answer("It is seven."), answer("Yes.")])
+
+    async def going_on() -> str:
+        agent = LosslessFunctionAgent(llm=llm)
+        ctx: Any = Context(agent)
+        for request in ("How many?", "Sorry?"):
+            with pytest.raises(StoreBusyError):
+                await agent.run(user_msg=request, memory=memory, ctx=ctx)
+        return str(await agent.run(user_msg="Sure?", ctx=ctx))
+
+    assert asyncio.run(going_on()) == "Yes."
+    assert [message.content for message in memory.get_all()] == ["How many?", "Sorry?", "Sure?", "It is seven.", "Yes."]

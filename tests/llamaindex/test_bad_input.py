@@ -160,3 +160,11 @@ def test_a_closed_engine_says_so(engine: Engine) -> None:
     for call in (memory.get, lambda: memory.put(said("b")[0]), store.get_keys, lambda: store.get_messages("k")):
         with pytest.raises(LosslessError, match="closed"):
             call()
+
+
+def test_a_message_that_was_made_without_checks_is_refused_in_words(engine: Engine) -> None:
+    store = LosslessChatStore(engine)
+    for bad in ({"role": "user", "blocks": None}, {"role": "nobody", "blocks": []}, {"role": "user", "blocks": [None]}):
+        with pytest.raises(MessageError):
+            store.add_message("k", ChatMessage.model_construct(**bad))
+    assert store.get_messages("k") == said("a")

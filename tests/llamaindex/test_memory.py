@@ -25,6 +25,7 @@ from lossless_llamaindex import (
     LosslessMemoryBlock,
     memory_block,
 )
+from lossless_llamaindex.agent.prompts import count_messages
 from lossless_llamaindex.stores.async_chat_store import is_archived
 from lossless_llamaindex_cases import CASES, same
 from lossless_llamaindex_models import ScriptedLLM, answer, call
@@ -184,6 +185,32 @@ def test_a_chat_engine_talks_with_it(memory: LosslessMemory) -> None:
     assert memory.get_all() == []
 
 
+async def asked(chat: SimpleChatEngine, way: str, request: str) -> str:
+    """Ask in one of its ways, and wait until the answer is in the memory."""
+    if way == "chat":
+        return str(chat.chat(request))
+    if way == "achat":
+        return str(await chat.achat(request))
+    if way == "stream_chat":
+        return "".join(chat.stream_chat(request).response_gen)
+    pieces = (await chat.astream_chat(request)).async_response_gen()
+    return "".join([piece async for piece in pieces])
+
+
+@pytest.mark.parametrize("way", ["chat", "achat", "stream_chat", "astream_chat"])
+def test_a_chat_engine_counts_its_own_messages_into_the_limit(way: str) -> None:
+    llm = ScriptedLLM(script=[answer("Yes.")])
+    with Engine("sqlite://", background=False) as engine:
+        memory = LosslessMemory(engine, token_limit=1_000)
+        memory.put_messages([user(f"question {n} " + "word " * 20) for n in range(35)])
+        chat = SimpleChatEngine.from_defaults(llm=llm, memory=memory, system_prompt="Be brief. " * 100)
+        assert asyncio.run(asked(chat, way, "Which one?")) == "Yes."
+        (prompt,) = llm.seen
+        assert prompt[0].content == "Be brief. " * 100
+        assert prompt[-1].content == "Which one?"
+        assert count_messages(prompt) <= 1_000
+
+
 class Remembering(Workflow):
     """Keeps a memory in its context."""
 
@@ -240,6 +267,8 @@ def test_a_block_recalls_what_left_the_queue(ours: bool) -> None:
             recalled = str(shown[0].content)
             assert shown[0].role == MessageRole.SYSTEM
             assert "Invoice K377 is over 33 EUR" in recalled
+            found = [line for line in recalled.split("\n") if line.startswith("[m_")]
+            assert len(found) == len(set(found)), "each hit once"
             assert len(TOKENS(recalled)) <= 700
             stored = [message.text for message in engine.thread("s").messages()]
             assert len(stored) == len(set(stored)), "each message once"
@@ -285,3 +314,22 @@ def test_a_block_looks_at_what_was_archived_last_however_long_the_session_is(mon
         asyncio.run(run(engine))
         stored = [message.text for message in engine.thread("s").messages()]
         assert sorted(stored) == sorted([*(f"message {n}" for n in range(100)), *["meanwhile"] * 6, "from elsewhere"])
+
+
+@pytest.mark.parametrize(
+    ("said", "request_"),
+    [
+        ("登机口在二号航站楼。", "我的登机口在哪里?"),
+        ("搭乗口は二階です。", "私の搭乗口はどこですか"),
+        ("Der Flugsteig ist B4.", "Guten Tag, " + "ich wollte nur noch einmal kurz nachfragen " * 3 + "was ist an B4?"),
+        ("The gate is at Zürich.", "which gate, ZURICH?"),
+    ],
+)
+def test_a_block_recalls_in_every_script_and_by_the_words_that_tell_most(said: str, request_: str) -> None:
+    async def run(engine: Engine) -> str:
+        block = LosslessMemoryBlock(engine, session_id="s", token_limit=300)
+        await block.aput([user(said), *(user(f"其他的话 something else {n}") for n in range(60))])
+        return await block.aget([user(request_)])
+
+    with Engine("sqlite://", background=False) as engine:
+        assert said in asyncio.run(run(engine))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -23,6 +23,8 @@ __all__ = ["LosslessMemory"]
 
 _WHOLE = Budget(window=1_000_000_000, reserve=0)
 """The budget of a memory that shows all of its view."""
+_FRAME = 8
+"""Tokens of the message, besides its text, that somebody counted who counts texts only."""
 _SHARE = 0.75
 """Of an LLM's window, what stock memories take unless they are told."""
 
@@ -103,6 +105,12 @@ class LosslessMemory(Connected, BaseMemory):
             made.set(chat_history)
         return made
 
+    @property
+    def tokenizer_fn(self) -> Callable[[str], Sequence[int]]:
+        """What chat engines count with what they send beside the history: of a text, it gives one element for each token."""
+        count = self.engine.counter.count
+        return lambda text: range(count(text))
+
     def get(self, input: str | None = None, initial_token_count: int | None = None, **kwargs: Any) -> list[ChatMessage]:
         """Give the active context.
 
@@ -116,7 +124,11 @@ class LosslessMemory(Connected, BaseMemory):
             ConfigError: it is no number.
         """
         del input, kwargs
-        return _decoded(self.context(overhead=self._overhead if initial_token_count is None else initial_token_count))
+        beside = self._overhead
+        if initial_token_count is not None:
+            counted = tokens_of(initial_token_count, "initial_token_count")
+            beside = counted + _FRAME if counted else 0
+        return _decoded(self.context(overhead=beside))
 
     def get_all(self) -> list[ChatMessage]:
         """Give every message of the session that was not deleted, verbatim."""

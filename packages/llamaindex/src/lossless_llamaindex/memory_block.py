@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from pydantic import Field
 
 from lossless import Budget, Engine, Thread
 from lossless.errors import LosslessError
+from lossless.store.folding import RUN, fold, run_tokens
 from lossless.twins import async_twin
 from lossless_llamaindex.codec import decode_stored
 from lossless_llamaindex.connected import Connected
@@ -22,8 +22,7 @@ __all__ = ["LosslessMemoryBlock"]
 
 _SESSION = "session_id"
 """Where Memory writes a message's session before it gives it to blocks."""
-_WORD = re.compile(r"\w{3,}")
-_WORDS = 12
+_WORDS = 24
 _HITS = 8
 _MEANWHILE = 256
 """Messages that others may store in a thread between the archiving of some and their flush to a block."""
@@ -104,22 +103,37 @@ class LosslessMemoryBlock(Connected, BaseMemoryBlock[str]):
 
     def _found(self, thread: Thread, request: str, active: set[str]) -> list[str]:
         """Give the messages that share the most telling words with a request."""
-        words = list(dict.fromkeys(_WORD.findall(request)))[:_WORDS]
+        words = _telling(request)
         if not words:
             return []
         try:
             hits = list(thread.grep(" OR ".join(f'"{word}"' for word in words), mode="words", limit=_HITS).items)
         except LosslessError:  # encrypted: there is no index
             return []
-        found: list[str] = []
+        found: dict[str, str] = {}  # by id: what was archived is found as it was, too
         for hit in sorted(hits, key=lambda hit: hit.seq):
-            for message in thread.expand(hit.message_id):
+            for message in thread.expand(hit.message_id) if hit.message_id not in found else ():
                 if message.text and message.text not in active:
-                    found.append(f"[{message.id} {message.role}] {message.text}")
-        return found
+                    found[message.id] = f"[{message.id} {message.role}] {message.text}"
+        return list(found.values())
 
     def _thread(self, session: str) -> Thread:
         return self.engine.thread(session, budget=Budget(window=self.token_limit, reserve=0))
+
+
+def _telling(request: str) -> list[str]:
+    """Give the words of a request that may tell most: those with digits, then the longest; in scripts without spaces, pairs."""
+    words: dict[str, None] = {}
+    for run in RUN.finditer(fold(request)):
+        if run.lastindex:
+            words.update(dict.fromkeys(run_tokens(run[0])[:-1]))
+        elif len(run[0]) >= 3 or (len(run[0]) == 2 and _numbered(run[0])):
+            words[run[0]] = None
+    return sorted(words, key=lambda word: (not _numbered(word), -len(word)))[:_WORDS]
+
+
+def _numbered(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 def _within(lines: Sequence[str], limit: int, count: Any) -> list[str]:

@@ -41,10 +41,11 @@ class LosslessCodeActAgent(StoredSteps, CodeActAgent):  # type: ignore[misc]  # 
             raise ConfigError(f"a prompt can't have {token_limit} tokens", hint="give token_limit= a positive number")
         self.token_limit = token_limit
 
-    async def _taken(self, ctx: Any, output: AgentOutput | None) -> list[ChatMessage]:
+    def _kept_at(self) -> str:
+        return self.scratchpad_key
+
+    async def _beside(self, ctx: Any, output: AgentOutput | None) -> list[ChatMessage]:
         beside: list[ChatMessage] = await ctx.store.get(self.scratchpad_key, default=[])
-        if beside:
-            await ctx.store.set(self.scratchpad_key, [])
         return with_calls(beside, output)
 
     def _sent_beside(

@@ -27,11 +27,12 @@ class LosslessFunctionAgent(StoredSteps, FunctionAgent):
         token_limit: the most tokens that a prompt may have, the answer not included; None: as the memory says.
     """
 
-    async def _taken(self, ctx: Any, output: AgentOutput | None) -> list[ChatMessage]:
+    def _kept_at(self) -> str:
+        return self.scratchpad_key
+
+    async def _beside(self, ctx: Any, output: AgentOutput | None) -> list[ChatMessage]:
         del output
         beside: list[ChatMessage] = await ctx.store.get(self.scratchpad_key, default=[])
-        if beside:
-            await ctx.store.set(self.scratchpad_key, [])
         return beside
 
     def _sent_beside(

@@ -39,10 +39,11 @@ class LosslessReActAgent(StoredSteps, ReActAgent):
             text.text = text.text.partition(_ANSWER)[2].strip()
         return done
 
-    async def _taken(self, ctx: Any, output: AgentOutput | None) -> list[ChatMessage]:
+    def _kept_at(self) -> str:
+        return self.reasoning_key
+
+    async def _beside(self, ctx: Any, output: AgentOutput | None) -> list[ChatMessage]:
         steps: list[BaseReasoningStep] = await ctx.store.get(self.reasoning_key, default=[])
-        if steps:
-            await ctx.store.set(self.reasoning_key, [])
         kept = [ChatMessage(role=self._role(step), content=step.get_content()) for step in steps]
         return with_calls(kept, output)
 

@@ -83,14 +83,19 @@ class StoredSteps(BaseWorkflowAgent):
         return output
 
     async def _keep(self, ctx: Any, memory: BaseMemory, output: AgentOutput | None = None) -> None:
-        """Move what the stock agent keeps beside the memory into it."""
-        beside = await self._taken(ctx, output)
+        """Move what the stock agent keeps beside the memory into it; where that fails, it stays and is moved later."""
+        beside = await self._beside(ctx, output)
         if beside:
             await memory.aput_messages(beside)
+            await ctx.store.set(self._kept_at(), [])
 
     @abstractmethod
-    async def _taken(self, ctx: Any, output: AgentOutput | None) -> list[ChatMessage]:
-        """Take what the stock agent keeps beside the memory, as messages; ``output``: of the step that was taken just now."""
+    def _kept_at(self) -> str:
+        """Give the key of a context where the stock agent keeps something beside the memory."""
+
+    @abstractmethod
+    async def _beside(self, ctx: Any, output: AgentOutput | None) -> list[ChatMessage]:
+        """Give what the stock agent keeps beside the memory, as messages; ``output``: of the step that was taken just now."""
 
     @abstractmethod
     def _sent_beside(

@@ -13,6 +13,7 @@ from llama_index.core.base.llms import types as stock
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from pydantic import BaseModel
 
+from lossless.errors import MessageError
 from lossless.messages.classes import find_class, name_of
 from lossless.messages.llamaindex_writing import NAME as FORMAT
 from lossless.messages.objects import Packer, bare_model, unpack
@@ -48,7 +49,7 @@ def encode_message(message: ChatMessage, *, strict: bool = False) -> dict[str, A
         strict: whether a value in it that can't be kept is refused, rather than described in words.
 
     Raises:
-        MessageError: with ``strict``, naming the path of the value that can't be kept.
+        MessageError: its blocks are no list; or, with ``strict``, naming the path of the value that can't be kept.
     """
     if type(message) is UnknownMessage and message.payload:
         # What its store said of it does not go with it: with its id, a message that is added again would be the stored one.
@@ -57,7 +58,10 @@ def encode_message(message: ChatMessage, *, strict: bool = False) -> dict[str, A
     held = _held(message)
     role = held.pop("role", MessageRole.USER)
     payload: dict[str, Any] = {"role": role.value if isinstance(role, Enum) else str(role)}
-    payload["blocks"] = [_encode_block(block, packer) for block in held.pop("blocks", [])]
+    blocks = held.pop("blocks", [])
+    if not isinstance(blocks, (list, tuple)):
+        raise MessageError(f"the blocks of a message are a list, not {type(blocks).__name__}", hint="such as [TextBlock(text=…)]")
+    payload["blocks"] = [_encode_block(block, packer) for block in blocks]
     payload["additional_kwargs"] = packer.pack(held.pop("additional_kwargs", {}))
     unset = sorted({"role", "blocks", "additional_kwargs"} - message.model_fields_set)
     if unset:
