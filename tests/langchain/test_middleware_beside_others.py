@@ -9,14 +9,15 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from lossless import Engine, Thread
 from lossless_langchain import LosslessMiddleware
@@ -191,6 +192,35 @@ def test_a_conversation_that_is_sent_anew_is_neither_asked_for_message_by_messag
     gc.collect()
     assert len(stored(engine, "t")) == len(sent) == 20 + 4 * 4
     assert [each() is None for each in freed[1:3]] == [True, True]
+
+
+def test_without_a_checkpointer_a_long_thread_is_not_read_when_a_run_begins(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.thread("t").append([{"role": "user", "content": f"message {n}"} for n in range(50)])
+    for n in range(2):
+        agent = create_agent(ScriptedModel(script=looking_once), tools=[look], middleware=[LosslessMiddleware(engine)])
+        with monkeypatch.context() as patched:
+            patched.setattr(Thread, "messages", None)
+            state = agent.invoke({"messages": [HumanMessage(f"now {n}")]}, config("t"))["messages"]
+        assert len(stored(engine, "t")) == 50 + 4 * (n + 1)
+    again = create_agent(ScriptedModel(script=looking_once), tools=[look], middleware=[LosslessMiddleware(engine)])
+    again.invoke({"messages": [*state, HumanMessage("and then")]}, config("t"))
+    assert len(stored(engine, "t")) == 50 + 4 * 3
+
+
+def test_every_message_of_a_tool_that_answers_with_several_commands_is_stored_before_the_next_call(engine: Engine) -> None:
+    @tool
+    def note(tool_call_id: Annotated[str, InjectedToolCallId]) -> list[Any]:
+        """Note two things."""
+        answer = ToolMessage("noted", tool_call_id=tool_call_id)
+        return [Command(update={"messages": [answer]}), Command(update={"messages": [HumanMessage("remember")]})]
+
+    script = [calling(call("note", "n1")), ConnectionError("down")]
+    agent = create_agent(ScriptedModel(script=script), tools=[note], middleware=[LosslessMiddleware(engine)])
+    with pytest.raises(ConnectionError):
+        agent.invoke({"messages": [HumanMessage("hi")]}, config("t"))
+    assert [message.text for message in stored(engine, "t")] == ["hi", "", "noted", "remember"]
 
 
 # What providers charge

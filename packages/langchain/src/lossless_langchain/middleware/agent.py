@@ -299,4 +299,4 @@ def _messages_of(result: Any) -> list[Any]:
                 if key == "messages":
                     found += value if isinstance(value, (list, tuple)) else [value]
         return found
-    return list(result) if isinstance(result, (list, tuple)) else [result]
+    return [message for each in result for message in _messages_of(each)] if isinstance(result, (list, tuple)) else [result]

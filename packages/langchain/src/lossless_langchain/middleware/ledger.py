@@ -63,18 +63,15 @@ class Ledger:
                 without a checkpointer, a caller who sends the conversation anew gives it new ids.
         """
         with self.lock:
-            if not self._primed:
+            if whole and not self._primed:
                 self._prime(thread)
-            stored = self._stored
-            new = [each for each in messages if stored.get(each.id or "") is not each and not self._is_stored(each)]
+            new = self._unknown(messages)
             if not new:
                 return
             if not whole and _begins_anew(new, messages) and _is_there(thread):
                 self._recognise(thread, messages)
             else:
-                payloads = [encode_message(message) for message in new]
-                thread.append(payloads, format=FORMAT)
-                self._added(new, payloads)
+                self._append(thread, new)
             if not whole:
                 self._withdraw(thread, messages, [message.id or "" for message in new])
 
@@ -91,7 +88,7 @@ class Ledger:
                 has there, since other middleware made it of them, takes their place in the view.
         """
         with self.lock:
-            self.store(thread, messages)
+            self._append(thread, self._unknown(messages))
             if whole:
                 return
             if len(self._ahead) > _AHEAD:
@@ -136,6 +133,16 @@ class Ledger:
         """Look anew at what the view shows: another process has changed it."""
         with self.lock:
             self._shown = None
+
+    def _unknown(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        stored = self._stored
+        return [each for each in messages if stored.get(each.id or "") is not each and not self._is_stored(each)]
+
+    def _append(self, thread: Thread, messages: Sequence[BaseMessage]) -> None:
+        if messages:
+            payloads = [encode_message(message) for message in messages]
+            thread.append(payloads, format=FORMAT)
+            self._added(messages, payloads)
 
     def _recognise(self, thread: Thread, messages: Sequence[BaseMessage]) -> None:
         """Store a conversation that is sent anew. What got an id for this run alone is known by it as long as the run has it."""
