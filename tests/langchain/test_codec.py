@@ -105,6 +105,41 @@ def test_local_classes_come_back_as_themselves() -> None:
     assert same(again(message), message)
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="pydantic 1 does not work there")
+def test_objects_of_pydantic_1_come_back_as_themselves() -> None:
+    from pydantic import v1
+
+    ran: list[str] = []
+
+    class Row(v1.BaseModel):
+        cells: Any = ()
+        note: str = "none"
+
+    class Table(v1.BaseModel):
+        rows: list[Any]
+        _hidden: int = v1.PrivateAttr(default=0)
+
+        @v1.validator("rows")
+        def check(cls, value: Any) -> Any:
+            ran.append("validator")
+            return value
+
+    table = Table(rows=[Row(cells=(1, b"x", {2: math.inf}))])
+    table._hidden = 7
+    payload = encode(encode_message(ToolMessage("x", tool_call_id="c", artifact=table)))
+    ran.clear()
+    found = decode_message(decode(payload))
+    assert isinstance(found, ToolMessage)
+    assert (type(found.artifact), found.artifact, found.artifact._hidden) == (Table, table, 7)
+    assert type(found.artifact.rows[0]) is Row
+    assert found.artifact.rows[0].cells == (1, b"x", {2: math.inf})
+    assert found.artifact.rows[0].__fields_set__ == {"cells"}
+    assert ran == []
+    gone = decode_message(decode(payload.replace(b"Table", b"Tible")))
+    assert isinstance(gone, ToolMessage)
+    assert isinstance(gone.artifact, UnknownObject)
+
+
 def test_no_code_of_a_class_runs_when_an_object_is_read() -> None:
     ran: list[str] = []
 
@@ -133,7 +168,7 @@ def test_no_code_of_a_class_runs_when_an_object_is_read() -> None:
     assert ran == []
 
 
-@pytest.mark.parametrize("kind", ["pydantic", "dataclass", "enum", "message", "parrot"])
+@pytest.mark.parametrize("kind", ["pydantic", "pydantic1", "dataclass", "enum", "message", "parrot"])
 @pytest.mark.parametrize(
     "name", ["subprocess:Popen", "os:system", "builtins:eval", "langchain_core.load:loads", "nowhere.at_all:X", "", "a:b:c"]
 )

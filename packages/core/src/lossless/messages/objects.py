@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import sys
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -32,7 +33,7 @@ _DEPTH = 80
 
 _PLAIN = frozenset({str, int, float, bool, type(None), bytes, datetime, date, time, timedelta, Decimal, UUID})
 _CONTAINERS = (dict, list, tuple)
-_OBJECTS = frozenset({"dict", "set", "enum", "path", "url", "message", "dataclass", "pydantic"})
+_OBJECTS = frozenset({"dict", "set", "enum", "path", "url", "message", "dataclass", "pydantic", "pydantic1"})
 _NEARLY_PLAIN = (str, int, float, bytes, bytearray, datetime, date, time, timedelta, Decimal, UUID)
 
 _log = logging.getLogger("lossless")
@@ -109,7 +110,9 @@ class Packer:
 
     def private(self, value: BaseModel) -> dict[str, Any]:
         """Pack the private attributes of a pydantic object that can be kept; locks and the like are made anew."""
-        held = value.__pydantic_private__ or {}
+        return self._keepable(value.__pydantic_private__ or {})
+
+    def _keepable(self, held: dict[str, Any]) -> dict[str, Any]:
         packer = Packer(True, self._write_message)
         found: dict[str, Any] = {}
         for name, inner in held.items():
@@ -173,6 +176,14 @@ class Packer:
         private = self.private(value)
         return packed | ({"private": private} if private else {})
 
+    def _first_model(self, value: Any, base: type) -> dict[str, Any]:
+        packed = {TAG: "pydantic1", "class": name_of(type(value), base), "data": self._dict(value.__dict__)}
+        if value.__fields_set__ != set(value.__dict__):
+            packed["set"] = sorted(value.__fields_set__)
+        held = {name: getattr(value, name) for name in value.__private_attributes__ if hasattr(value, name)}
+        private = self._keepable(held)
+        return packed | ({"private": private} if private else {})
+
     def _dataclass(self, value: Any) -> Any:
         try:
             held = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -195,6 +206,9 @@ class Packer:
 
     def _other(self, value: Any) -> Any:
         """Keep subclasses of plain types as the plain value that equals them, as the core does; describe all else."""
+        first = _first_pydantic()
+        if first is not None and isinstance(value, first):
+            return self._first_model(value, first)
         if isinstance(value, dict):
             return self._container(dict(value), dict)
         if isinstance(value, (list, tuple)):
@@ -288,6 +302,27 @@ class _Unpacker:
         data = {name: self.read(inner) for name, inner in tagged["data"].items()}
         private = {name: self.read(inner) for name, inner in tagged.get("private", {}).items()}
         return bare_model(cls, data, set(tagged.get("set", data)), private)
+
+    def _pydantic1(self, tagged: dict[str, Any]) -> Any:
+        base = _first_pydantic()
+        cls: Any = None if base is None else find_class(tagged["class"], base)
+        if cls is None:
+            return None
+        made = bare(cls)
+        data = {name: self.read(inner) for name, inner in tagged["data"].items()}
+        object.__setattr__(made, "__dict__", data)
+        object.__setattr__(made, "__fields_set__", set(tagged.get("set", data)))
+        private = {name: self.read(inner) for name, inner in tagged.get("private", {}).items()}
+        for name, inner in private.items():
+            if name in cls.__private_attributes__:
+                object.__setattr__(made, name, inner)
+        return made
+
+
+def _first_pydantic() -> type | None:
+    """Give the base class of objects of pydantic 1, which pydantic 2 carries along; None where nobody has loaded it."""
+    found = getattr(sys.modules.get("pydantic.v1.main"), "BaseModel", None)
+    return found if isinstance(found, type) else None
 
 
 def bare_model(cls: type[BaseModel], data: dict[str, Any], given: set[str], private: dict[str, Any]) -> BaseModel:
