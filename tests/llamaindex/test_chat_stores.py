@@ -544,6 +544,12 @@ async def test_the_table_of_an_sql_store_is_taken_over(tmp_path: Any) -> None:
         for expected in (3, 0):
             assert import_chat_table(stock.async_database_uri, engine, table="mine") == {"u1": expected}
         assert LosslessChatStore(engine).get_messages("u1") == said("a", "b", "c")
+        queue = LosslessAsyncChatStore(engine)
+        assert [await queue.get_messages("u1", status) for status in (ARCHIVED, ACTIVE)] == [said("a"), said("b", "c")]
+        await stock.archive_oldest_messages("u1", 1)
+        await stock.add_message("u1", said("d")[0])
+        assert import_chat_table(stock.async_database_uri, engine, table="mine") == {"u1": 1}
+        assert [await queue.get_messages("u1", status) for status in (ARCHIVED, ACTIVE)] == [said("a", "b"), said("c", "d")]
         with pytest.raises(ConfigError, match="no table"):
             import_chat_table(stock.async_database_uri, engine)
         with pytest.raises(ConfigError, match="can't be read"):

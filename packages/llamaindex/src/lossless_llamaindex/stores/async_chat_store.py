@@ -111,6 +111,10 @@ class LosslessAsyncChatStore(Connected, AsyncDBChatStore):
         """Archive the ``n`` oldest active messages and give them."""
         return await self._aarchive(key, n)
 
+    def archive_up_to(self, key: str, count: int) -> None:
+        """Archive the oldest active messages until so many are archived."""
+        self._archive(key, count - self._count(key, MessageStatus.ARCHIVED))
+
     async def get_keys(self) -> list[str]:
         """Give the keys that show something, in the order in which they were begun."""
         return await self._akeys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.storage.chat_store.base import BaseChatStore
+from llama_index.core.storage.chat_store.base_db import MessageStatus
 from sqlalchemy import Column, MetaData, Table, create_engine, inspect, select
 from sqlalchemy import Engine as Source
 from sqlalchemy.engine import make_url
@@ -19,6 +21,7 @@ from lossless import Engine
 from lossless.errors import ConfigError, MessageError
 from lossless_llamaindex.arguments import engine_of
 from lossless_llamaindex.codec import FORMAT, encode_message
+from lossless_llamaindex.stores.async_chat_store import LosslessAsyncChatStore
 
 __all__ = ["import_chat_store", "import_chat_table"]
 
@@ -67,6 +70,8 @@ def import_chat_table(
 ) -> dict[str, int]:
     """Take over the table of an SQL chat store: ``SQLAlchemyChatStore``'s, or that of the SQLite or PostgreSQL store.
 
+    What was archived there is archived for a ``LosslessAsyncChatStore``, too.
+
     Args:
         source: the URL of its database, as the store was given it, or an engine of SQLAlchemy.
         engine: where to, or its URL; each key becomes the thread of that id.
@@ -83,13 +88,17 @@ def import_chat_table(
     target = engine_of(engine)
     database = source if isinstance(source, Source) else _open(source)
     try:
-        found = _rows(database, table, schema)
+        found, archived = _rows(database, table, schema)
     except SQLAlchemyError as error:
         raise ConfigError(f"the table {table!r} can't be read: {type(error).__name__}", hint="is the URL right?") from None
     finally:
         if database is not source:
             database.dispose()
-    return {key: _import(target, key, messages) for key, messages in found.items()}
+    added = {key: _import(target, key, messages) for key, messages in found.items()}
+    queue = LosslessAsyncChatStore(target)
+    for key, count in (+archived).items():
+        queue.archive_up_to(key, count)
+    return added
 
 
 def _import(engine: Engine, key: str, messages: Sequence[Any]) -> int:
@@ -152,8 +161,8 @@ def _open(url: str) -> Source:
         raise ConfigError(f"there is no driver for {parsed.drivername}", hint=hint) from None
 
 
-def _rows(database: Source, table: str, schema: str | None) -> dict[str, list[Any]]:
-    """Read messages by key, in order: one a row, or a whole key in a row."""
+def _rows(database: Source, table: str, schema: str | None) -> tuple[dict[str, list[Any]], Counter[str]]:
+    """Read messages by key, in order: one a row, or a whole key in a row; and how many of each key are archived."""
     inspector = inspect(database)
     if not inspector.has_table(table, schema=schema):
         raise ConfigError(f"there is no table {table!r}", hint="name the table of the chat store as table=")
@@ -165,10 +174,13 @@ def _rows(database: Source, table: str, schema: str | None) -> dict[str, list[An
     source = Table(table, MetaData(), *(Column(name) for name in names), schema=schema)
     order = [source.c[name] for name in ("timestamp", "id") if name in names]
     found: dict[str, list[Any]] = {}
+    archived: Counter[str] = Counter()
+    status = [source.c.status] if "status" in names else []
     with database.connect() as connection:
-        for row in connection.execute(select(source.c.key, source.c[content]).order_by(*order)):
+        for row in connection.execute(select(source.c.key, source.c[content], *status).order_by(*order)):
             found.setdefault(str(row[0]), []).extend(_each(row[1]))
-    return found
+            archived[str(row[0])] += list(row[2:]) == [MessageStatus.ARCHIVED.value]
+    return found, archived
 
 
 def _each(value: Any) -> Iterator[Any]:
