@@ -16,13 +16,16 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from lossless import Engine, Thread
+from lossless.tokens import count_tools
 from lossless_langchain import LosslessMiddleware
 from lossless_langchain.codec import decode_stored
 from lossless_langchain.middleware import ledger
+from lossless_langchain.middleware.sizes import ToolSizes
 from lossless_langchain_models import ScriptedModel, call, calling
 
 
@@ -303,3 +306,24 @@ def test_a_report_that_can_not_be_noted_costs_no_answer(engine: Engine, monkeypa
     monkeypatch.setattr(Thread, "report_usage", fail)
     charged(engine, usage(6_000))
     assert [message.text for message in stored(engine, "t")][1:] == ["noted"]
+
+
+def test_what_a_provider_says_itself_beside_tools_is_counted_once(engine: Engine) -> None:
+    beside = {}
+    for profile in ("openai", "anthropic", "gemini"):
+        sizes = ToolSizes(engine)
+        one = sizes.count([look], None, profile)
+        assert sizes.count([], None, profile) == 0
+        assert sizes.count([look], None, profile) == one
+        tools = [convert_to_openai_tool(look)] * 3
+        assert sizes.count([look] * 3, None, profile) == count_tools(tools, engine.counter, profile=profile)
+        beside[profile] = one
+    assert beside["anthropic"] > beside["openai"] + 300
+    state: list[BaseMessage] = [HumanMessage("hi", id="h")]
+    model = ScriptedModel(script=[], model_name="claude-sonnet-5")
+    views: list[int] = []
+    middleware = LosslessMiddleware(engine)
+    for asked_of in (model, ScriptedModel(script=[])):
+        call_of = middleware._prepare(asked(state).override(model=asked_of, tools=[look]))
+        views.append(call_of.context.overhead)
+    assert views[0] > views[1] + 300

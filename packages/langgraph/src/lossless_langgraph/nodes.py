@@ -126,9 +126,10 @@ class _Shown:
         self._engine = engine
         self._thread = thread.id if isinstance(thread, Thread) else thread
         self._budget = budget_for(engine, model, budget)
-        self._budget = self._budget.adjusted(overhead=overhead + ToolSizes(engine).count(tools, None))
-        self._claim = summarize_with(engine, summarizer) if summarizer is not None else lambda _thread_id: None
         self._profile = profile or (profile_name(model) if model is not None else None)
+        schemas = ToolSizes(engine).count(tools, None, self._profile or "openai")
+        self._budget = self._budget.adjusted(overhead=overhead + schemas)
+        self._claim = summarize_with(engine, summarizer) if summarizer is not None else lambda _thread_id: None
         self._key = key
         self._ledgers = Ledgers()
 

@@ -173,7 +173,9 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         state = with_ids(request.state["messages"])
         ledger = self._ledgers.of(run.thread_id)
         beside = [*added(request.messages, state), *([request.system_message] if request.system_message else [])]
-        overhead = tokens_of(self.engine, beside) + self._sizes.count(request.tools, request.response_format)
+        overhead = tokens_of(self.engine, beside) + self._sizes.count(
+            request.tools, request.response_format, self._profile_of(request)
+        )
         budget = budget_for(self.engine, request.model, self._own_budget).adjusted(overhead=overhead)
         if ledger.ceiling is not None:
             budget = _lowered(budget, ledger.ceiling, self.engine.margin)
@@ -192,7 +194,10 @@ class LosslessMiddleware(AgentMiddleware[_State, Any, Any]):
         )
 
     def _context(self, thread: Thread, request: ModelRequest[Any]) -> ActiveContext:
-        return thread.context(format="langchain", profile=self._profile or profile_name(request.model))
+        return thread.context(format="langchain", profile=self._profile_of(request))
+
+    def _profile_of(self, request: ModelRequest[Any]) -> str:
+        return self._profile or profile_name(request.model)
 
     def _tighten(self, call: _Call, request: ModelRequest[Any]) -> ModelRequest[Any] | None:
         """Compact in an emergency, to half of what was refused; None if nothing can be made shorter."""

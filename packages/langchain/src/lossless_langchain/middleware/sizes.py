@@ -78,19 +78,25 @@ class ToolSizes:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[int, tuple[Any, int]] = {}
+        self._known: dict[tuple[int, str], tuple[Any, int]] = {}
 
-    def count(self, tools: Sequence[Any], response_format: Any) -> int:
-        """Count the schemas of an agent's tools, and of the answer's format."""
+    def count(self, tools: Sequence[Any], response_format: Any, profile: str = "openai") -> int:
+        """Count the schemas of an agent's tools, and of the answer's format, with what the provider itself says beside tools."""
         if len(self._known) > 1_000:
             self._known.clear()
-        return sum(self._one(tool) for tool in [*tools, *_schemas(response_format)])
+        given = [*tools, *_schemas(response_format)]
+        return sum(self._one(tool, profile) for tool in given) + (self._beside(profile) if given else 0)
 
-    def _one(self, tool: Any) -> int:
-        known = self._known.get(id(tool))
+    def _one(self, tool: Any, profile: str) -> int:
+        known = self._known.get((id(tool), profile))
         if known is None or known[0] is not tool:
-            known = self._known[id(tool)] = (tool, count_tools([_schema(tool)], self._engine.counter))
+            size = count_tools([_schema(tool)], self._engine.counter, profile=profile) - self._beside(profile)
+            known = self._known[id(tool), profile] = (tool, size)
         return known[1]
+
+    def _beside(self, profile: str) -> int:
+        counter = self._engine.counter
+        return count_tools([{}], counter, profile=profile) - count_tools([{}], counter)
 
 
 def is_overflow(error: BaseException) -> bool:
