@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
 from lossless import Engine
-from lossless_children import append_all, append_until_killed, message, take_snapshots
+from lossless_children import append_all, append_until_killed, children, message, take_snapshots
 
 SAID = " and so on, word after word, until there is enough of it to be compacted some day" * 3
 
@@ -27,7 +26,7 @@ def check(engine: Engine, writers: int, count: int) -> None:
 
 
 def test_processes_that_append_to_one_thread_lose_and_mix_up_nothing(url: str) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = children()
     gate = context.Barrier(3)
     given = [(url, "shared", f"process {number}", 25, gate, {"window": 2_000}) for number in range(3)]
     processes = [context.Process(target=append_all, args=arguments) for arguments in given]
@@ -46,7 +45,7 @@ def test_processes_that_append_to_one_thread_lose_and_mix_up_nothing(url: str) -
 
 
 def test_what_a_killed_process_was_told_is_stored_is_stored(url: str) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = children()
     safe: list[int] = []
     for _ in range(2):
         receiver, sender = context.Pipe(duplex=False)
@@ -121,7 +120,7 @@ def test_equal_contents_stored_by_many_in_any_order_do_not_stop_each_other(url: 
 
 
 def test_processes_that_take_snapshots_of_one_thread_take_them_all(url: str) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = children()
     gate = context.Barrier(3)
     given = [(url, "shared", f"process {number}", 50, gate) for number in range(3)]
     processes = [context.Process(target=take_snapshots, args=arguments) for arguments in given]

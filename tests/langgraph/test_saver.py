@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-import multiprocessing
 import os
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -29,6 +28,7 @@ from typing_extensions import TypedDict
 from lossless import AesGcmCipher, Engine
 from lossless.errors import ConfigError, CorruptError, ExistsError, LosslessError, MessageError, SchemaError
 from lossless.store.tables import CheckpointPartRow
+from lossless_children import children
 from lossless_langchain.codec import decode_stored
 from lossless_langgraph import LosslessSaver
 from lossless_langgraph_putting import config, put, put_by_threads, put_for_ever
@@ -429,7 +429,7 @@ def test_eight_threads_put_at_once(saver: LosslessSaver) -> None:
 def test_two_processes_with_four_threads_each_put_into_one_file(tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path}/x.db"
     names = [[f"process {process} thread {n}" for n in range(3)] + ["of both"] for process in range(2)]
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as processes:
+    with ProcessPoolExecutor(2, mp_context=children()) as processes:
         done = [processes.submit(put_by_threads, url, of_process, 50) for of_process in names]
         assert [one.result() for one in done] == [[], []]
     with Engine(url, load_plugins=False) as engine:
@@ -445,7 +445,7 @@ def test_two_processes_with_four_threads_each_put_into_one_file(tmp_path: Any) -
 
 @pytest.fixture
 def killed(url: str) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = children()
     ready = context.Event()
     process = context.Process(target=put_for_ever, args=(url, ready), daemon=True)
     process.start()

@@ -5,10 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+import sys
 from collections.abc import Callable
+from functools import cache
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from lossless import Engine, Thread
 from lossless.compaction.model import CompactionResult
@@ -32,10 +37,16 @@ __all__ = [
 ]
 
 
+@cache
 def children() -> ForkServerContext:
-    """Give what starts child processes; they find the library imported, and nothing else of this process."""
+    """Give what starts child processes; they find what they need imported and used once, and nothing else of this process."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["lossless.engine", "sqlalchemy.dialects.sqlite", "alembic.command", "tiktoken"])
+    # Later ones of a run that has LangGraph's tests need it, too, and it takes seconds.
+    more = ["lossless_langgraph_putting"] if "lossless_langgraph_putting" in sys.modules else []
+    context.set_forkserver_preload(["lossless_prepared_children", *more])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
+        forkserver.ensure_running()
     return context
 
 

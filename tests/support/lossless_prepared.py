@@ -26,7 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["COMMAND_LINE", "Ended", "Prepared", "imported_by", "prepared"]
+__all__ = ["COMMAND_LINE", "Ended", "Prepared", "be_prepared", "imported_by", "prepared"]
 
 COMMAND_LINE = "import runpy\nrunpy.run_module('lossless', run_name='__main__', alter_sys=True)"
 """The program that ``python -m lossless`` runs."""
@@ -112,9 +112,7 @@ def serve(modules: Sequence[str]) -> None:
     """Import modules, use an engine, and fork a child for each line of stdin; write the exit code of each."""
     for name in (*BEFOREHAND, *modules):
         importlib.import_module(name)
-    _use_an_engine()
-    gc.collect()
-    gc.freeze()  # a child that is about to end looks through nothing of this, and so copies none of it
+    be_prepared()
     for line in sys.stdin:
         child = _fork()
         if not child:
@@ -124,13 +122,16 @@ def serve(modules: Sequence[str]) -> None:
         sys.stdout.flush()
 
 
-def _use_an_engine() -> None:
+def be_prepared() -> None:
+    """Do what costs most the first time, in a process that is about to be forked."""
     import lossless
 
     with lossless.Engine("sqlite://", window=8_000) as engine:
         thread = engine.thread("t")
         thread.append({"role": "user", "content": "What is imported late is imported now."})
         thread.context()
+    gc.collect()
+    gc.freeze()  # a child looks through nothing of this for garbage, and so copies none of it
 
 
 def _fork() -> int:

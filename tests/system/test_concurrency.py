@@ -14,8 +14,6 @@ from lossless import Engine, SummarizeRequest, Thread
 from lossless_children import append_all, children, message, opened
 from lossless_scripts import honest
 
-CHILDREN = children()
-
 
 def at_once(*works: Callable[[], object]) -> None:
     """Do several things at the same time, each on a thread of its own; raise what one of them raised."""
@@ -85,9 +83,9 @@ def test_three_processes_append_to_one_thread(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     with opened(url) as engine:
         engine.thread("t").append(message("first", 0))
-    gate = CHILDREN.Barrier(4)
+    gate = children().Barrier(4)
     options = {"window": 2_000, "background": True}
-    started = [CHILDREN.Process(target=append_all, args=(url, "t", f"p{n}", 60, gate, options)) for n in range(3)]
+    started = [children().Process(target=append_all, args=(url, "t", f"p{n}", 60, gate, options)) for n in range(3)]
     for child in started:
         child.start()
     gate.wait(60)

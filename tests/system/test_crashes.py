@@ -22,7 +22,6 @@ from lossless_postgres import Server
 from lossless_shares import on_both, shared_out
 from lossless_tampering import tamper
 
-CHILDREN = children()
 FORKED = multiprocessing.get_context("fork" if hasattr(os, "fork") else None)
 """Children that are there at once, one for each example."""
 SHARE_SECONDS = 2
@@ -43,8 +42,8 @@ def last_of(pipe: Any, seconds: float) -> int:
 
 def killed_in_a_round(url: str, name: str, start: int, alive: float, background: bool) -> int:
     """Let a child write to a thread and kill it; give the last number that it acknowledged."""
-    receive, send = CHILDREN.Pipe(duplex=False)
-    child = CHILDREN.Process(target=append_until_killed, args=(url, send, start, background, name))
+    receive, send = children().Pipe(duplex=False)
+    child = children().Process(target=append_until_killed, args=(url, send, start, background, name))
     child.start()
     send.close()
     assert receive.poll(60), "the child did not begin"
@@ -142,8 +141,9 @@ def state(url: str, *, sound: bool = True) -> tuple[object, ...]:
         return tuple(seen)
 
 
-def run_to(url: str, number: int, act: str, processes: Any = CHILDREN) -> int | None:
+def run_to(url: str, number: int, act: str, processes: Any = None) -> int | None:
     """Let a child do something and die at a statement; give the number of statements if it got to the end."""
+    processes = processes or children()
     receive, send = processes.Pipe(duplex=False)
     child = processes.Process(target=die_at_statement, args=(url, number, act, send))
     child.start()

@@ -16,7 +16,6 @@ from lossless import Engine
 from lossless.errors import LosslessError, SchemaError
 from lossless_children import children, message, open_as_newer, opened
 
-CHILDREN = children()
 SHIPPED = schema.MIGRATIONS
 NEXT = """
 import os
@@ -98,8 +97,8 @@ def test_a_process_that_dies_in_a_migration_leaves_the_old_database(
     older_url: str, as_newer: Callable[..., Path], tmp_path: Path
 ) -> None:
     dying = newer(tmp_path, then="os._exit(9)")
-    gate = CHILDREN.Barrier(1)
-    child = CHILDREN.Process(target=open_as_newer, args=(older_url, dying, gate))
+    gate = children().Barrier(1)
+    child = children().Process(target=open_as_newer, args=(older_url, dying, gate))
     child.start()
     child.join(60)
     assert child.exitcode == 9
@@ -114,8 +113,8 @@ def test_a_process_that_dies_in_a_migration_leaves_the_old_database(
 
 def test_processes_that_migrate_at_once_do_it_once(older_url: str, as_newer: Callable[..., Path], tmp_path: Path) -> None:
     migrations = newer(tmp_path, pause=0.3)
-    gate = CHILDREN.Barrier(3)
-    started = [CHILDREN.Process(target=open_as_newer, args=(older_url, migrations, gate)) for _ in range(3)]
+    gate = children().Barrier(3)
+    started = [children().Process(target=open_as_newer, args=(older_url, migrations, gate)) for _ in range(3)]
     for child in started:
         child.start()
     for child in started:

@@ -21,6 +21,7 @@ from lossless.store.prepared import Prepared
 from lossless.store.schema import VERSION_TABLE
 from lossless.store.statements import insert_new
 from lossless.store.tables import METADATA, NodeRow
+from lossless_postgres import Server
 
 NODE = NodeRow.__table__  # type: ignore[attr-defined]
 INSERT = Prepared(insert(NODE))
@@ -152,24 +153,47 @@ def test_a_closed_database_says_so(database: Database) -> None:
         pass
 
 
+@pytest.fixture(scope="module")
+def sqlite_filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with Engine(f"sqlite:///{tmp_path_factory.mktemp('filled') / 'a.db'}", window=2_000) as engine:
+        yield filled_in(engine)
+
+
+@pytest.fixture(scope="module")
+def postgresql_filled(postgres: Server) -> Iterator[Engine]:
+    with postgres.database() as url, Engine(url, window=2_000) as engine:
+        yield filled_in(engine)
+
+
+def filled_in(engine: Engine) -> Engine:
+    """Give an engine with rows in every table but for those of summaries of summaries."""
+    thread = engine.thread("t")
+    for number in range(40):
+        thread.append([{"role": "user", "content": f"number {number} of many " * 30}], compact=False)
+    while thread.compact(force=True).changed:
+        pass
+    return engine
+
+
+@pytest.fixture
+def filled(request: pytest.FixtureRequest, kind: str) -> Engine:
+    """An engine on a full database of each kind, one for all that must not change it."""
+    found: Engine = request.getfixturevalue(f"{kind}_filled")
+    return found
+
+
 @pytest.mark.parametrize("table", APPEND_ONLY)
 @pytest.mark.parametrize("statement", ["UPDATE lossless_{} SET namespace = 'x'", "DELETE FROM lossless_{}"])
-def test_what_is_append_only_can_not_be_changed(url: str, table: str, statement: str) -> None:
-    with Engine(url, window=2_000) as engine:
-        thread = engine.thread("t")
-        for number in range(40):
-            thread.append([{"role": "user", "content": f"number {number} of many " * 30}], compact=False)
-        while thread.compact(force=True).changed:
-            pass
-        rows = "SELECT count(*) FROM lossless_" + table
-        with engine.database.read() as connection:
-            before = connection.execute(text(rows)).scalar_one()
-        assert before or table == "summary_child"
-        if before:
-            with pytest.raises(StoreError, match="append-only"):
-                engine.database.write(lambda connection: connection.execute(text(statement.format(table))))
-        with engine.database.read() as connection:
-            assert connection.execute(text(rows)).scalar_one() == before
+def test_what_is_append_only_can_not_be_changed(filled: Engine, table: str, statement: str) -> None:
+    rows = "SELECT count(*) FROM lossless_" + table
+    with filled.database.read() as connection:
+        before = connection.execute(text(rows)).scalar_one()
+    assert before or table == "summary_child"
+    if before:
+        with pytest.raises(StoreError, match="append-only"):
+            filled.database.write(lambda connection: connection.execute(text(statement.format(table))))
+    with filled.database.read() as connection:
+        assert connection.execute(text(rows)).scalar_one() == before
 
 
 def test_the_tables_are_those_that_the_migrations_make(database: Database) -> None:
