@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import socket
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +38,7 @@ from lossless_langchain.codec import (
     unpack,
 )
 from lossless_langchain_cases import CASES, Report, TicketMessage, same
+from lossless_prepared import prepared
 
 
 def again(message: BaseMessage) -> BaseMessage:
@@ -199,8 +199,7 @@ def test_a_class_that_is_not_loaded_reads_as_a_placeholder_and_is_stored_as_it_w
         "import gone\nfrom lossless.messages import encode\nfrom lossless_langchain.codec import encode_message\n"
         "m = gone.Gone('hi', ticket=7, id='g', artifact=gone.Held(n=1))\nprint(encode(encode_message(m)).hex())"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    stored = bytes.fromhex(done.stdout.strip())
+    stored = bytes.fromhex(prepared().run(code, folder=tmp_path).out.strip())
     found = decode_message(decode(stored))
     assert (type(found), found.content, found.id) == (HumanMessage, "hi", "g")
     assert found.payload["data"]["ticket"] == 7  # type: ignore[attr-defined]

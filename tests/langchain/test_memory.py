@@ -35,6 +35,7 @@ from lossless.tokens import count_parts
 from lossless_langchain import LosslessChatMessageHistory, LosslessMemory
 from lossless_langchain.codec import encode_message
 from lossless_langchain_models import ScriptedModel, call, calling
+from lossless_prepared import prepared
 
 HISTORY_PROMPT = PromptTemplate.from_template("{history}\nHuman: {input}\nAI:")
 
@@ -374,15 +375,17 @@ from lossless_langchain import LosslessRunnableWithMessageHistory
 """
 
 
-def test_without_the_extra_the_line_to_install_is_named() -> None:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", BLOCKED], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert "pip install 'lossless-langchain[classic]'" in done.stdout
+def test_without_the_extra_the_line_to_install_is_named(tmp_path: Path) -> None:
+    done = prepared().run(BLOCKED, folder=tmp_path)
+    assert done.err == ""
+    assert "pip install 'lossless-langchain[classic]'" in done.out
 
 
 def test_our_imports_warn_of_nothing() -> None:
+    modules = ["codec", "lcel", "middleware", "models", "plugin", "running", "summarizer", "tools"]
+    each = "".join(f"import lossless_langchain.{name}\n" for name in modules)
     names = "LosslessMemory, LosslessChatMessageHistory, LosslessRunnableWithMessageHistory, history_factory"
     use = "LosslessMemory('sqlite://').save_context({'input': 'a'}, {'output': 'b'})"
-    code = f"from lossless_langchain import {names}\n{use}\nLosslessRunnableWithMessageHistory(lambda x: x, history_factory('sqlite://'))"
+    code = f"{each}from lossless_langchain import {names}\n{use}\nLosslessRunnableWithMessageHistory(lambda x: x, history_factory('sqlite://'))"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

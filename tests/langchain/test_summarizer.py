@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from lossless.errors import ConfigError, PluginError
 from lossless_langchain import ChatModelSummarizer, lossless_context
 from lossless_langchain.models import profile_name
 from lossless_langchain_models import ScriptedModel
+from lossless_prepared import prepared
 
 SUMMARY = "The user reported many invoices, each with its amount in EUR, one after the other."
 
@@ -73,7 +73,7 @@ def test_a_model_that_fails_costs_no_message_and_the_summary_is_degraded() -> No
         assert engine.thread("t").describe(summaries[0].id)["degraded"]
 
 
-def test_a_model_without_the_extra_or_of_no_provider_says_what_to_do() -> None:
+def test_a_model_without_the_extra_or_of_no_provider_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="can't be loaded"):
         ChatModelSummarizer("no such provider:x")
     code = (
@@ -84,8 +84,7 @@ def test_a_model_without_the_extra_or_of_no_provider_says_what_to_do() -> None:
         "try:\n    from lossless_langchain import LosslessMiddleware\n"
         "except ImportError as error:\n    print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.count("pip install 'lossless-langchain[agents]'") == 2
+    assert prepared().run(code, folder=tmp_path).out.count("pip install 'lossless-langchain[agents]'") == 2
 
 
 def test_an_engine_gives_models_of_installed_providers_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,13 +103,14 @@ def test_an_engine_gives_models_of_installed_providers_by_name(monkeypatch: pyte
             engine.plugins.model("nameless")
 
 
-def test_opening_an_engine_loads_no_langchain_though_its_plugin_is_installed() -> None:
+def test_opening_an_engine_loads_no_langchain_though_its_plugin_is_installed(tmp_path: Path) -> None:
     code = (
         "import sys; from lossless import Engine; import lossless_langchain\n"
         "with Engine('sqlite://') as engine:\n    assert 'langchain' in engine.plugins.names(), engine.plugins.names()\n"
         "assert not any(name.startswith(('langchain', 'langgraph')) for name in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = prepared().run(code, folder=tmp_path)
+    assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize(

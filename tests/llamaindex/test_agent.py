@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +27,7 @@ from lossless_llamaindex import (
 )
 from lossless_llamaindex.agent.prompts import count_messages
 from lossless_llamaindex_models import ScriptedLLM, answer, call
+from lossless_prepared import prepared
 from lossless_sources import ROOT
 
 # Workflows look at every attribute of an agent, also at those that pydantic has given up.
@@ -169,12 +167,9 @@ asyncio.run(main())
 
 def test_a_run_that_is_killed_at_its_third_step_has_all_its_units(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'killed.db'}"
-    there = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "support")}
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, url], env=there, check=False, timeout=120, capture_output=True, text=True
-    )
-    assert done.returncode == 9, done.stderr
-    written = json.loads(done.stdout)
+    done = prepared().run(KILLED, url, folder=tmp_path, path=[ROOT / "tests" / "support"])
+    assert done.code == 9, done.err
+    written = json.loads(done.out)
     with Engine(url) as engine:
         memory = LosslessMemory(engine, session_id="s", token_limit=LIMIT)
         kept = memory.get_all()

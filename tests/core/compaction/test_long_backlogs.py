@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from lossless import Engine, SummarizeRequest, Thread
 from lossless.compaction import preparing
 from lossless.dag.heads import read_head
 from lossless.store.keys import ThreadKey
+from lossless_prepared import prepared
 from lossless_scripts import honest
 
 _CHILD = """
@@ -108,15 +108,12 @@ def acting(engine: Engine, monkeypatch: pytest.MonkeyPatch, at: int) -> Acting:
     return model
 
 
-def test_a_compaction_that_is_killed_leaves_its_summaries_to_the_next_one(engine: Engine, url: str) -> None:
+def test_a_compaction_that_is_killed_leaves_its_summaries_to_the_next_one(engine: Engine, url: str, tmp_path: Path) -> None:
     thread = engine.thread("t")
     fill(thread)
     before = head(engine)
-    paths = [str(Path(__file__).parents[2] / "support"), *sys.path]
-    killed = subprocess.run(
-        [sys.executable, "-c", _KILLED, url], env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, timeout=60
-    )
-    assert killed.returncode == 9
+    killed = prepared().run(_KILLED, url, folder=tmp_path, path=[Path(__file__).parents[2] / "support"])
+    assert killed.code == 9, killed.err
     left = stored(engine)
     assert len(left) == 6
     assert head(engine) == before

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,6 +13,7 @@ from lossless import CompactionResult, Engine, SummarizeRequest, Thread, hookimp
 from lossless.compaction.compactor import Effort
 from lossless.compaction.loops import Loop, hold_reason
 from lossless.compaction.plan import Block
+from lossless_prepared import prepared
 from lossless_scripts import Counting, honest
 
 LONG = "The pipeline wrote 4,711 rows to /srv/out/a.csv and then stopped with code E17. " * 6
@@ -284,7 +283,7 @@ def test_the_turn_of_an_engine_that_was_closed_in_the_middle_is_taken_over_at_on
         assert other.verify().ok
 
 
-def test_the_turn_of_a_killed_process_is_taken_over(url: str) -> None:
+def test_the_turn_of_a_killed_process_is_taken_over(url: str, tmp_path: Path) -> None:
     child = (
         "import os, sys\n"
         "from lossless import Engine\n"
@@ -296,8 +295,7 @@ def test_the_turn_of_a_killed_process_is_taken_over(url: str) -> None:
         "    thread.append({'role': 'assistant' if turn % 2 else 'user', 'content': f'{turn} {long}'}, compact=False)\n"
         "thread.compact()\n"
     )
-    died = subprocess.run([sys.executable, "-c", child, url], check=False, timeout=60)
-    assert died.returncode == 9
+    assert prepared().run(child, url, folder=tmp_path).code == 9
     with Engine(url, window=8_000, background=False, load_plugins=False) as engine:
         assert engine.thread("t").compact().changed
         assert engine.verify().ok

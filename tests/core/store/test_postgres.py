@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -21,6 +20,7 @@ from lossless.store import postgres as postgres_store
 from lossless.store.connection import open_database
 from lossless.store.postgres import PostgresDatabase
 from lossless_postgres import Server, ServerAbsentError, own_server
+from lossless_prepared import prepared
 
 SECRET = "hunter2-secret"
 
@@ -123,7 +123,7 @@ def test_all_spellings_of_the_url_mean_the_same(postgres_url: str) -> None:
             assert engine.verify("t").messages == 1
 
 
-def test_without_the_driver_the_error_names_the_line_to_install() -> None:
+def test_without_the_driver_the_error_names_the_line_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['psycopg'] = None\n"
         "from lossless.errors import ConfigError\n"
@@ -131,8 +131,9 @@ def test_without_the_driver_the_error_names_the_line_to_install() -> None:
         "try: open_database('postgresql://h/d')\n"
         "except ConfigError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'pip install "lossless[postgres]"' in done.stdout
+    done = prepared().run(code, folder=tmp_path)
+    assert done.code == 0, done.err
+    assert 'pip install "lossless[postgres]"' in done.out
     assert issubclass(ConfigError, LosslessError)
 
 
