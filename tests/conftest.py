@@ -6,6 +6,7 @@ which a busy machine would not keep.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if not alone and config.pluginmanager.hasplugin("xdist") and options.numprocesses is None and options.dist == "no":
         options.numprocesses = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         options.dist = "worksteal"
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is imported by now out of every later search for garbage; with all the frameworks that is a tenth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
