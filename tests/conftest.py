@@ -37,7 +37,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what is imported by now out of every later search for garbage; with all the frameworks that is a tenth of the time."""
+    """Leave what is imported by now out of every later search for garbage: with all frameworks, a tenth of the time."""
     gc.collect()
     gc.freeze()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from lossless_sources import ROOT
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import callers
-from benchmarks.__main__ import BENCHMARKS
+from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.data import conversation
 from benchmarks.harness import Benchmark, Options, Reach, Row, percentile
 from benchmarks.report import PAGE, RESULTS, Report, Section, circumstances, read_report, rendered, with_tables
@@ -110,10 +109,9 @@ def test_a_percentile_is_one_of_the_values() -> None:
     assert percentile([7.0], 0.99) == 7.0
 
 
-def test_an_unknown_benchmark_is_wrong_use() -> None:
-    done = subprocess.run([sys.executable, "-m", "benchmarks", "nothing"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "append-batch" in done.stderr
+def test_an_unknown_benchmark_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nothing"]) == 2
+    assert "append-batch" in capsys.readouterr().err
 
 
 def test_where_a_disk_can_not_be_slowed_down_the_reason_is_said(

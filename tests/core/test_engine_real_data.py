@@ -17,7 +17,7 @@ from lossless_scripts import Counting, honest
 from lossless_testdata import tau_conversations
 
 WINDOW = 32_000
-NORMAL = 60
+NORMAL = 40
 
 
 def turns(count: int) -> Iterator[list[dict[str, Any]]]:

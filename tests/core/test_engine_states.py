@@ -33,7 +33,7 @@ class PostgresThreads(Threads):
         return self.url_of_run, uuid.uuid4().hex
 
 
-PostgresThreads.TestCase.settings = settings(BOUNDED, max_examples=6, stateful_step_count=15)
+PostgresThreads.TestCase.settings = settings(BOUNDED, max_examples=4, stateful_step_count=15)
 
 
 class SealedThreads(Threads):

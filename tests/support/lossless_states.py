@@ -332,5 +332,5 @@ class Threads(RuleBasedStateMachine):
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)  # explaining would trace every line
-BOUNDED = settings(max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+BOUNDED = settings(max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=QUIET, phases=PHASES)
 Threads.TestCase.settings = BOUNDED
