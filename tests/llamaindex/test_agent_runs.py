@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
-from llama_index.core.agent.workflow import AgentWorkflow
+from llama_index.core.agent.workflow import AgentWorkflow, ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock
+from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
 from workflows.errors import WorkflowCancelledByUser
@@ -289,3 +290,24 @@ def test_an_answer_that_could_not_be_stored_is_stored_when_the_run_goes_on(engin
 
     assert asyncio.run(going_on()) == "Yes."
     assert [message.content for message in memory.get_all()] == ["How many?", "Sorry?", "Sure?", "It is seven.", "Yes."]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_thinker_whose_tool_ends_the_run_ends_it_as_the_stock_one_does(memory: LosslessMemory, fails: bool) -> None:
+    def last(word: str) -> str:
+        """End the run."""
+        if fails:
+            raise ValueError("it can't be said")
+        return f"The last word is {word}."
+
+    async def lived(agent_class: Any, given: Any) -> tuple[str, list[str]]:
+        acts = answer('Thought: I end it.\nAction: last\nAction Input: {"word": "x"}\n')
+        llm = ScriptedLLM(script=[acts, answer("Thought: Well.\nAnswer: Done.")])
+        handler = agent_class(llm=llm, tools=[FunctionTool.from_defaults(last, return_direct=True)]).run("Go.", memory=given)
+        events = [type(event).__name__ async for event in handler.stream_events()]
+        return str(await handler), events
+
+    stock = asyncio.run(lived(ReActAgent, ChatMemoryBuffer.from_defaults()))
+    assert asyncio.run(lived(LosslessReActAgent, memory)) == stock
+    assert roles(memory) == ["user", "assistant", "tool", "assistant"]
+    assert str(memory.get_all()[2].content) == ("it can't be said" if fails else "The last word is x.")

@@ -152,6 +152,20 @@ def test_whoever_shows_a_message_shows_what_was_kept_of_a_file_that_is_gone(tmp_
         assert str(path) in str(stored.payload["blocks"][1]["path"])
 
 
+def test_a_file_that_may_no_longer_be_looked_for_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.png"
+    path.write_bytes(PNG)
+    payload = encode_message(ChatMessage(blocks=[ImageBlock(path=path)]))
+
+    def denied(self: Path, **_options: Any) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", denied)
+    block = decode_message(payload, restore=True).blocks[0]
+    assert isinstance(block, ImageBlock)
+    assert (block.resolve_image().read(), block.path) == (PNG, None)
+
+
 def test_a_missing_file_is_no_error(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(PNG)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import pickle
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, 
 
 from lossless import Engine, Message
 from lossless.errors import ConfigError, LosslessError, MessageError
+from lossless_faults import Faults
 from lossless_llamaindex import (
     LLMSummarizer,
     LosslessAsyncChatStore,
@@ -333,3 +335,16 @@ def test_a_block_recalls_in_every_script_and_by_the_words_that_tell_most(said: s
 
     with Engine("sqlite://", background=False) as engine:
         assert said in asyncio.run(run(engine))
+
+
+def test_a_put_costs_no_more_statements_in_a_long_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    faults, costs = Faults().install(monkeypatch), []
+    with Engine(f"sqlite:///{tmp_path / 'm.db'}", window=1_000_000, background=False) as engine:
+        for turns in (10, 300):
+            memory = LosslessMemory(engine)
+            memory.put_messages([user(f"Invoice {n} is over {n * 11} EUR.") for n in range(turns)])
+            memory.put(user("one more"))
+            with faults.at_statement(0):
+                memory.put(user("one more"))
+            costs.append(faults.seen)
+    assert 0 < costs[0] == costs[1]

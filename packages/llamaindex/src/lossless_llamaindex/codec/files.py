@@ -41,7 +41,7 @@ def restore_file(cls: type[BaseModel], data: dict[str, Any], file: Any) -> dict[
     path = data.get("path")
     content = file.get("data") if isinstance(file, dict) else None
     field = next((name for name in _FIELDS if name in cls.model_fields), None)
-    if field is None or not isinstance(path, (Path, str)) or not isinstance(content, bytes) or Path(path).exists():
+    if field is None or not isinstance(path, (Path, str)) or not isinstance(content, bytes) or _is_there(path):
         return data
     made = cls.model_validate({field: content, **{name: value for name, value in data.items() if name not in ("path", field)}})
     return {name: getattr(made, name) for name in made.model_fields_set} | {field: getattr(made, field), "path": None}
@@ -66,6 +66,13 @@ def stream_of(stream: IOBase) -> dict[str, Any]:
 def read_stream(written: dict[str, Any]) -> BytesIO:
     """Give a buffer of what :func:`stream_of` wrote."""
     return BytesIO(written["data"])
+
+
+def _is_there(path: Path | str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # who may not look there can't read there
+        return False
 
 
 def _read(path: Path) -> dict[str, Any]:
