@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import re
 import subprocess
 import sys
 import warnings
@@ -165,6 +166,17 @@ def test_what_is_loaded_is_within_the_limit(engine: Engine, limit: int, as_messa
     assert len(memory.thread.messages()) == 24
     if limit >= 500:
         assert "Fact 11." in str(memory.buffer)
+
+
+@pytest.mark.parametrize("as_messages", [True, False])
+def test_how_many_messages_are_not_shown_is_said_truly(engine: Engine, as_messages: bool) -> None:
+    memory = LosslessMemory(engine, max_token_limit=50, return_messages=as_messages)
+    told(memory, 20, words=10)
+    memory.thread.delete([memory.thread.refs()[-1].id])
+    loaded = memory.buffer
+    note, said = (message.text for message in loaded) if as_messages else str(loaded).splitlines()
+    assert re.search(r"\[38 .*not shown", note)
+    assert "Fact 19." in said
 
 
 @settings(max_examples=10, deadline=None)

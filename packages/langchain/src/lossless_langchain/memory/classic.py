@@ -16,7 +16,7 @@ from lossless.twins import async_twin
 from lossless_langchain.codec import FORMAT, decode_message, decode_stored
 from lossless_langchain.connecting import engine_for
 from lossless_langchain.history import LosslessChatMessageHistory
-from lossless_langchain.memory.fitting import Fitting, as_text, in_class, is_summary
+from lossless_langchain.memory.fitting import Fitting, Missing, as_text, in_class, is_summary, missing_of
 from lossless_langchain.memory.summarizing import checked_prompt, new_summary, summarizer_for
 from lossless_langchain.summaries import summarize_with
 from lossless_langchain.turns import INPUT_KEYS, OUTPUT_KEYS, as_messages, chosen_key, steps_of
@@ -238,23 +238,23 @@ class LosslessMemory(BaseChatMemory):
             context = self.thread.context(format=FORMAT)
         return context
 
-    def _shown(self) -> list[BaseMessage]:
+    def _shown(self) -> tuple[list[BaseMessage], Missing]:
         context = None if self.k is not None else self._context()
         if context is not None:
-            return [decode_message(payload) for payload in context.messages]
+            return [decode_message(payload) for payload in context.messages], missing_of(context)
         self._mirror()
         stored = self.thread.messages() if self.k is None else _newest(self.thread, self.k)
-        return [each for message in stored for each in decode_stored(message)]
+        return [each for message in stored for each in decode_stored(message)], lambda left_out: left_out
 
     def _loaded(self, as_messages: bool) -> Any:
         limit = self.max_token_limit or (self.engine.budget.window if self.engine.budget is not None else None)
-        shown = self._shown()
+        shown, missing = self._shown()
         if as_messages and self.summary_message_cls is not None:
             shown = [in_class(message, self.summary_message_cls) if is_summary(message) else message for message in shown]
         fitting = Fitting(self.engine.counter, self.human_prefix, self.ai_prefix)
         if as_messages:
-            return fitting.messages(shown, limit)
-        return fitting.text(shown, limit)
+            return fitting.messages(shown, limit, missing)
+        return fitting.text(shown, limit, missing)
 
     _aloaded = async_twin(_loaded)
 

@@ -16,11 +16,14 @@ from langchain_core.messages import (
     get_buffer_string,
 )
 
+from lossless import ActiveContext
 from lossless.messages import LangChainFormat
 from lossless.tokens import TokenCounter, count_parts
 from lossless_langchain.codec import encode_message
 
-__all__ = ["Fitting", "as_text", "in_class", "is_summary"]
+__all__ = ["Fitting", "Missing", "as_text", "in_class", "is_summary", "missing_of"]
+
+Missing = Callable[[int], int]
 
 _READER = LangChainFormat()
 _WRITABLE = (HumanMessage, AIMessage, SystemMessage, ToolMessage, FunctionMessage, ChatMessage)
@@ -41,16 +44,24 @@ class Fitting:
         self._human = human
         self._ai = ai
 
-    def messages(self, shown: list[BaseMessage], limit: int | None) -> list[BaseMessage]:
-        """Give the newest messages that cost no more than the limit, in tokens, and how many more there are if that fits."""
-        return self._newest(shown, limit, self._cost)
+    def messages(self, shown: list[BaseMessage], limit: int | None, missing: Missing) -> list[BaseMessage]:
+        """Give the newest messages that cost no more than the limit, in tokens, and how many more there are if that fits.
 
-    def text(self, shown: list[BaseMessage], limit: int | None) -> str:
+        Args:
+            shown: the messages of a context.
+            limit: the most tokens; None: there is no limit.
+            missing: tells how many messages of the session are not shown where so many of these are left out.
+        """
+        return self._newest(shown, limit, missing, self._cost)
+
+    def text(self, shown: list[BaseMessage], limit: int | None, missing: Missing) -> str:
         """Give the same as text."""
         written = [in_class(message, SystemMessage) if is_summary(message) else message for message in shown]
-        return self._written(self._newest(written, limit, lambda messages: self._counter.count(self._written(messages))))
+        return self._written(self._newest(written, limit, missing, lambda messages: self._counter.count(self._written(messages))))
 
-    def _newest(self, shown: list[BaseMessage], limit: int | None, cost: Callable[[list[BaseMessage]], int]) -> list[BaseMessage]:
+    def _newest(
+        self, shown: list[BaseMessage], limit: int | None, missing: Missing, cost: Callable[[list[BaseMessage]], int]
+    ) -> list[BaseMessage]:
         if limit is None or not shown or cost(shown) <= limit:
             return shown
         low, high = 1, len(shown)  # how many are left out: the fewest that suffice
@@ -59,12 +70,12 @@ class Fitting:
             low, high = (low, middle) if cost(shown[middle:]) <= limit else (middle + 1, high)
         places = [place for place in range(low, len(shown)) if not _is_result(shown[place])]
         for place in places:  # that something is left out is said, as long as any message fits beside it
-            noted = [_note(place), *shown[place:]]
+            noted = [*_note(missing(place)), *shown[place:]]
             if cost(noted) <= limit:
                 return noted
         if places:
             return shown[places[0] :]
-        alone: list[BaseMessage] = [_note(len(shown))]
+        alone = _note(missing(len(shown)))
         return alone if cost(alone) <= limit else []
 
     def _cost(self, messages: Sequence[BaseMessage]) -> int:
@@ -72,6 +83,16 @@ class Fitting:
 
     def _written(self, messages: Sequence[BaseMessage]) -> str:
         return as_text(messages, self._human, self._ai)
+
+
+def missing_of(context: ActiveContext) -> Missing:
+    """Give what tells how many messages a context doesn't show where so many of its own are left out from the front."""
+    counts = {item.id: item.messages for item in context.items if item.kind in ("summary", "stub", "message")}
+    # What has no origin is a message as it was stored; of what an item is written as, the last counts.
+    stands: list[int] = []
+    for payload in reversed(context.messages):
+        stands.append(counts.pop(payload["origin"], 0) if "origin" in payload else 1)
+    return lambda left_out: max(0, context.total - sum(stands[: len(stands) - left_out]))
 
 
 def as_text(messages: Sequence[BaseMessage], human: str, ai: str) -> str:
@@ -99,5 +120,8 @@ def _is_result(message: BaseMessage) -> bool:
     return isinstance(message, (ToolMessage, FunctionMessage))
 
 
-def _note(left_out: int) -> BaseMessage:
-    return SystemMessage(f"[{left_out} earlier messages are not shown]")
+def _note(left_out: int) -> list[BaseMessage]:
+    if not left_out:
+        return []
+    what = "1 earlier message is" if left_out == 1 else f"{left_out} earlier messages are"
+    return [SystemMessage(f"[{what} not shown]")]
