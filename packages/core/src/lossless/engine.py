@@ -268,9 +268,8 @@ class Engine(Removals, Upkeep):
         """Compact a thread; one compaction of a thread runs at a time."""
         before = self._shown_above_hard(key, limits)
         result = self.compactor.compact(key, limits, fresh_tail, effort)
-        # Above hard, all that changed may be behind the omission line.
-        hidden = before is not None and result.changed and result.tokens_after > limits.hard
-        if hidden and before == self._shown(key, limits):
+        # All that changed may be behind the omission line, before and after.
+        if before is not None and result.changed and before == self._shown(key, limits):
             return replace(result, changed=False)
         return result
 
@@ -358,7 +357,7 @@ class Engine(Removals, Upkeep):
         return self.secrets.make(self.namespace)
 
     def _shown_above_hard(self, key: ThreadKey, limits: Limits) -> object:
-        """Give what a model is shown of a thread that is above hard, None of any other.
+        """Give what a model is shown of a thread that is above hard, or may be when its open calls are completed; None of others.
 
         It can't be found out afterwards: a view may show ancestors in place of what it holds, and compaction makes some.
         """
@@ -367,7 +366,7 @@ class Engine(Removals, Upkeep):
             if head is None:
                 return None
             above = self.views.load(connection, key.namespace, head.view).tokens(head.total_tokens) > limits.hard
-        return self._shown(key, limits) if above else None
+        return self._shown(key, limits) if above or head.open_calls else None
 
     def _shown(self, key: ThreadKey, limits: Limits) -> object:
         with self.database.read() as connection:
