@@ -24,7 +24,7 @@ from lossless.store.read import facts_of
 from lossless.store.tables import METADATA
 from lossless_counting import independent_tokens
 
-__all__ = ["Entry", "Ledger", "check_context", "check_store", "rendered_text", "view_bytes"]
+__all__ = ["Entry", "Ledger", "check_cache", "check_context", "check_store", "covered", "rendered_text", "view_bytes"]
 
 
 @dataclass
@@ -52,6 +52,9 @@ class Ledger:
     moves: list[tuple[str, frozenset[int]]] = field(default_factory=list)  # by hand, oldest first, without those undone
     shrunk: set[str] = field(default_factory=set)  # summaries never change: those that were looked at need no second look
     messages: list[Message] = field(default_factory=list)  # of the state that is checked, as the thread gives them
+    covered: dict[int, str] = field(default_factory=dict)  # by seq, how the view stands for each of them
+    shown: ActiveContext | None = None  # whole, as it was last, and the generation of its view
+    generation: int = -1
     expanded: dict[str, list[int]] = field(default_factory=dict)  # and what is under each of its summaries
     stored: dict[str, set[str]] = field(default_factory=dict)  # the rows that were there when the store was verified last
 
@@ -78,6 +81,7 @@ class Ledger:
         if not self.moves:
             return False
         _what, gone = self.moves.pop()
+        self.covered = {}
         for entry in self.entries:
             entry.deleted = entry.deleted and entry.seq not in gone
         return True
@@ -105,10 +109,9 @@ def check_store(engine: Engine, thread: Thread, ledger: Ledger, *, verify: bool 
     for message, entry in zip(everything, ledger.in_order(), strict=True):
         assert repr(message.payload) == repr(entry.payload)  # repr tells 1 from 1.0 and True, and one key order from another
         assert message.deleted is not entry.visible
-    _look(thread, ledger)
+    _look(engine, thread, ledger)
     assert [message.seq for message in ledger.messages] == [entry.seq for entry in ledger.visible()]
-    shown = [(seq, how) for seq, how in _covered(engine, thread) if how != "hidden"]
-    assert [seq for seq, _how in shown] == [entry.seq for entry in ledger.visible()]
+    assert [seq for seq, how in ledger.covered.items() if how != "hidden"] == [entry.seq for entry in ledger.visible()]
 
 
 def _check_append_only(engine: Engine, ledger: Ledger) -> None:
@@ -122,9 +125,27 @@ def _check_append_only(engine: Engine, ledger: Ledger) -> None:
             ledger.stored[table] = now
 
 
-def _look(thread: Thread, ledger: Ledger) -> None:
+def _look(engine: Engine, thread: Thread, ledger: Ledger) -> None:
     ledger.messages = thread.messages()
     ledger.expanded.clear()
+    found = covered(engine, thread)
+    assert len(dict(found)) == len(found), "a message stands in the view twice"
+    _check_units(engine, thread, ledger.covered, dict(found))
+    ledger.covered = dict(found)
+
+
+def _check_units(engine: Engine, thread: Thread, before: Mapping[int, str], now: Mapping[int, str]) -> None:
+    """Check that what was compacted since the last look are whole units: nothing of them is left out in the view."""
+    fresh = [seq for seq, how in now.items() if how.startswith("sum_") and before.get(seq) == "raw"]
+    if not fresh:
+        return
+    with engine.database.read() as connection:
+        facts = facts_of(connection, ThreadKey(engine.namespace, thread.id), [seq for seq, how in now.items() if how != "hidden"])
+    of_unit: dict[int, set[str]] = {}
+    for fact in facts:
+        of_unit.setdefault(fact.unit, set()).add(now[fact.seq])
+    torn = [fact.id for fact in facts if fact.seq in fresh and len(of_unit[fact.unit]) > 1]
+    assert not torn, f"{torn} were summarised without the rest of their units"
 
 
 def check_context(
@@ -132,7 +153,7 @@ def check_context(
 ) -> ActiveContext:
     """Check one rendered context of the state that was checked last, or of another one; give it."""
     if [message.seq for message in ledger.messages] != [entry.seq for entry in ledger.visible()]:
-        _look(thread, ledger)
+        _look(engine, thread, ledger)
     before = _data_version(engine)
     context = thread.context(profile=profile, format=format, **options)
     assert _data_version(engine) == before, "asking for a context wrote something"
@@ -140,13 +161,26 @@ def check_context(
     assert (view_bytes(again), again.view, again.items) == (view_bytes(context), context.view, context.items)
     assert problems(context.messages, find_profile(profile), context.system) == []
     tokens = independent_tokens(context.messages, context.system)
+    _check_room(engine, context, **options)
     _check_budget(context, tokens, ledger)
     _check_counts(engine, thread, ledger, context)
     _check_frames(context)
+    _check_pins(ledger, context)
     _check_request(ledger, context)
     _check_deleted(ledger, context)
     _check_results(engine, thread, ledger, context)
     return context
+
+
+def check_cache(thread: Thread, ledger: Ledger) -> None:
+    """Check that what a provider was sent begins what it is sent next, as long as the view was not changed."""
+    generation, context, before = thread.views(limit=1)[0].generation, thread.context(), ledger.shown
+    # What is left out changes with every message, and the line that stands for an open call's result gives way to it.
+    passing = any(item.kind in ("omission", "recall", "stub") for item in context.items)
+    ledger.shown = None if passing or any(repair.kind == "missing_result" for repair in context.repairs) else context
+    if before is not None and not passing and ledger.generation == generation:
+        assert list(map(json.dumps, context.messages[: len(before.messages)])) == list(map(json.dumps, before.messages))
+    ledger.generation = generation
 
 
 def view_bytes(context: ActiveContext) -> str:
@@ -167,7 +201,7 @@ def _strings(value: Any) -> list[str]:
     return [text for inner in value for text in _strings(inner)] if isinstance(value, (list, tuple)) else []
 
 
-def _covered(engine: Engine, thread: Thread) -> list[tuple[int, str]]:
+def covered(engine: Engine, thread: Thread) -> list[tuple[int, str]]:
     """Give every message that the view stands for, in the view's order, with how: ``raw``, ``hidden`` or a summary's id."""
     key = ThreadKey(engine.namespace, thread.id)
     with engine.database.read() as connection:
@@ -196,6 +230,17 @@ def _data_version(engine: Engine) -> tuple[int, int]:
     return hash(tuple(rows)), summaries + nodes
 
 
+def _check_room(
+    engine: Engine, context: ActiveContext, overhead: int = 0, reserve: int | None = None, tools: Sequence[Any] = ()
+) -> None:
+    """Check that the budget leaves room for the answer, the overhead and all that the tools' schemas say."""
+    assert engine.budget is not None
+    window = engine.budget.window
+    kept = min(20_000, window // 4) if reserve is None else reserve
+    schemas = sum(independent_tokens([{"role": "", "content": text}]) for text in _strings(list(tools)))
+    assert context.budget <= max(0, window - kept - overhead - schemas)
+
+
 def _check_budget(context: ActiveContext, tokens: int, ledger: Ledger) -> None:
     assert tokens <= context.tokens, f"the engine counts {context.tokens}, an independent count {tokens}"
     if context.status == "ok":
@@ -218,22 +263,33 @@ def _check_counts(engine: Engine, thread: Thread, ledger: Ledger, context: Activ
     assert context.total == total
     shown = sum(1 for item in context.items if item.kind in ("message", "stub"))
     summaries = [item for item in context.items if item.kind == "summary"]
-    for item in summaries:
-        if item.id not in ledger.expanded:
-            ledger.expanded[item.id] = [message.seq for message in thread.expand(item.id)]
-    under = [seq for item in summaries for seq in ledger.expanded[item.id]]
+    under = [seq for item in summaries for seq in _expanded(thread, ledger, item.id)]
     assert context.represented == shown + len(under)
     omissions = [item for item in context.items if item.kind == "omission"]
     missing = total - context.represented
     assert len(omissions) == (1 if missing else 0)
+    visible = {entry.seq for entry in ledger.visible()}
+    seen = {item.first_seq for item in context.items if item.kind in ("message", "stub")} | set(under)
+    unseen = [entry for entry in ledger.visible() if entry.seq not in seen]
     for item in omissions:
         assert re.search(rf"\b{missing}\b", item.text)
-        assert item.ids
+        first, last, *summaries_left_out = item.ids
+        assert (first, last) == (unseen[0].id, unseen[-1].id)
+        assert first in item.text
+        assert last in item.text
         assert any(item.text in text for text in _strings(context.messages))
-    visible = {entry.seq for entry in ledger.visible()}
+        named = {seq for id in summaries_left_out for seq in _expanded(thread, ledger, id)}
+        assert named <= {entry.seq for entry in unseen}
+        assert named >= {entry.seq for entry in unseen if ledger.covered[entry.seq].startswith("sum_")}
     assert set(under) <= visible
     assert len(set(under)) == len(under)
     _check_shrink(engine, thread, ledger, [item.id for item in summaries if item.id not in ledger.shrunk])
+
+
+def _expanded(thread: Thread, ledger: Ledger, id: str) -> list[int]:
+    if id not in ledger.expanded:
+        ledger.expanded[id] = [message.seq for message in thread.expand(id)]
+    return ledger.expanded[id]
 
 
 def _check_shrink(engine: Engine, thread: Thread, ledger: Ledger, ids: Sequence[str]) -> None:
@@ -267,6 +323,16 @@ def _check_frames(context: ActiveContext) -> None:
         assert item.text.startswith("<summary ")
         assert item.text.endswith("</summary>")
         assert "hidden-thought" not in item.text
+
+
+def _check_pins(ledger: Ledger, context: ActiveContext) -> None:
+    """Check that system messages before everything else stand first, as they are, whatever else has to give way."""
+    leading = takewhile(lambda entry: entry.payload["role"] in ("system", "developer"), ledger.in_order())
+    pins = [entry for entry in leading if entry.visible]
+    first = [(item.kind, item.id) for item in context.items if item.kind != "omission"][: len(pins)]
+    assert first == [("message", entry.id) for entry in pins]
+    text = rendered_text(context)
+    assert all(entry.payload["content"] in text for entry in pins if entry.payload["content"].strip())
 
 
 def _is_request(message: Message) -> bool:

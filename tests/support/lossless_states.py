@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lossless import Cipher, Engine, Thread
 from lossless.dag.heads import read_head
 from lossless.store.keys import ThreadKey
-from lossless_invariants import Ledger, check_context, check_store, view_bytes
+from lossless_invariants import Ledger, check_cache, check_context, check_store, covered, view_bytes
 from lossless_scripts import ADVERSARIES, INJECTIONS, Counting
 
 __all__ = ["BOUNDED", "TEXTS", "Threads"]
@@ -49,6 +49,7 @@ TEXTS = st.builds(
 SCRIPTS = st.sampled_from([None, *ADVERSARIES])
 POLICIES = st.sampled_from(["source_first", "source_first", "lossy", "pointer", "blank"])
 WINDOWS = st.sampled_from([300, 500, 800, 1_500, 3_000, 8_000])
+TOOLS = ({"type": "function", "function": {"name": "look", "description": "Looks something up in the archive of the desk."}},)
 VIEWS = (("openai", "openai"), ("anthropic", "anthropic"), ("gemini", "openai"))
 
 
@@ -107,8 +108,10 @@ class Threads(RuleBasedStateMachine):
 
     @rule(window=WINDOWS, script=SCRIPTS, policy=POLICIES, background=st.booleans())
     def reopen(self, window: int, script: str | None, policy: str, background: bool) -> None:
+        before = covered(self.engine, self.thread)
         self.engine.close()
         self.open(window, script, policy, background)
+        assert covered(self.engine, self.thread) == before
 
     # Appending
 
@@ -320,7 +323,9 @@ class Threads(RuleBasedStateMachine):
         check_store(self.engine, self.thread, self.ledger, verify=self.steps % 8 == 0)
         for profile, format in VIEWS:
             check_context(self.engine, self.thread, self.ledger, profile=profile, format=format)
-        check_context(self.engine, self.thread, self.ledger, overhead=90, reserve=60)
+        check_context(self.engine, self.thread, self.ledger, overhead=20, reserve=60, tools=TOOLS)
+        check_cache(self.thread, self.ledger)
+        assert self.script is None or all("hidden-thought" not in request.text for request in self.script.seen)
 
     def teardown(self) -> None:
         if self.engine is not None:

@@ -62,6 +62,12 @@ def test_an_accepted_note_is_not_blank_and_strictly_smaller_than_its_block(
         assert len(outcome.rejected) == len(asked) - 1
 
 
+@given(st.integers(FRAME + 2, 5_000))
+def test_a_note_is_accepted_when_it_saves_a_token_and_not_when_it_saves_none(size: int) -> None:
+    assert run(size, lambda ask: words(size - FRAME - 1))[0].level == 1
+    assert run(size, lambda ask: words(size - FRAME))[0].note is None
+
+
 @given(st.integers(1, 20_000), st.integers(0, 6), st.integers(0, 100_000))
 def test_targets_leave_room_for_the_frame(size: int, depth: int, soft: int) -> None:
     sizes = targets(size, depth, FRAME, soft)

@@ -89,6 +89,14 @@ def test_a_vector_is_another_tenants_secret(database: Database) -> None:
         vector.load(connection, "other", root)
 
 
+def test_a_node_that_does_not_match_its_address_is_never_read(database: Database) -> None:
+    node = {"digest": vector.address([1, 2, 3]), "data": b'{"leaf":[1,3,2]}'}
+    insert = text("INSERT INTO lossless_node (namespace, digest, data) VALUES ('forged', :digest, :data)")
+    database.write(lambda connection: connection.execute(insert, node))
+    with pytest.raises(CorruptError, match="missing or changed"), database.read() as connection:
+        vector.load(connection, "forged", node["digest"])
+
+
 def test_a_view_survives_its_store(database: Database) -> None:
     segments: list[Segment] = [Raw(n, n, n, n + 1) for n in range(1, 300)]
     view = View((*segments, Tail(300, 300)))
