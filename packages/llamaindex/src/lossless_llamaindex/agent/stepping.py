@@ -135,11 +135,13 @@ class StoredSteps(BaseWorkflowAgent):
             else:
                 overhead = count_messages([*beside, *asked_again]) + state
                 shown = await self._bounded(given, memory, overhead, sent, profile)
-            with_it = with_state(shown, given) if stateful else shown
-            state = count_messages(with_it[-1:]) - count_messages(shown[-1:])
+            if not stateful:
+                break
+            bare, shown = shown, with_state(shown, given)
+            state = count_messages(shown[-1:]) - count_messages(bare[-1:])
             if state <= 0:
                 break
-        return [*self._in_front(before), *self._told(with_it), *asked_again], context
+        return [*self._in_front(before), *self._told(shown), *asked_again], context
 
     async def _asked_later(self, ctx: Any) -> int:
         """Count what a run may be asked at its end, with the same history: for words instead of calls, for an object."""
