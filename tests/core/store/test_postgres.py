@@ -19,6 +19,7 @@ from lossless.errors import ConfigError, LosslessError, StoreBusyError, StoreErr
 from lossless.store import postgres as postgres_store
 from lossless.store.connection import open_database
 from lossless.store.postgres import PostgresDatabase
+from lossless.store.prepared import CURSOR, Prepared
 from lossless_postgres import Server, ServerAbsentError, own_server
 from lossless_prepared import prepared
 
@@ -150,6 +151,14 @@ def test_connections_say_whose_they_are_and_have_limits(database: PostgresDataba
         "synchronous_commit": "on",
         "transaction_isolation": "repeatable read",
     }
+
+
+def test_a_connection_at_rest_holds_nothing_of_what_it_read(database: PostgresDatabase) -> None:
+    with database.read() as connection:
+        kept, cursor = connection.info, connection.info[CURSOR]
+        assert Prepared(text("SELECT repeat('x', 1000)")).all(connection, {}) == [("x" * 1000,)]
+        assert cursor.pgresult.ntuples == 1
+    assert CURSOR not in kept
 
 
 def test_limits_that_the_url_sets_are_kept(postgres_url: str) -> None:

@@ -32,6 +32,7 @@ from lossless.store.database import BUSY_TIMEOUT_SECONDS, Database, Durability
 from lossless.store.forking import ForkGate
 from lossless.store.postgres_errors import is_conflict, is_dropped, translate
 from lossless.store.postgres_settings import connection_settings
+from lossless.store.prepared import CURSOR
 from lossless.store.purging import purge_postgres
 from lossless.store.schema import VERSION_TABLE, current_revision, newest_revision, prepare_schema, refuse_revision
 from lossless.store.vault import VAULT, Vault
@@ -354,10 +355,14 @@ class PostgresDatabase(Database):
             if record.info[_MADE_AT] < self._lost_at:
                 raise DisconnectionError("made before another connection was lost")
 
+        @event.listens_for(engine, "checkin")
+        def _forget(_driver: object, record: ConnectionPoolEntry) -> None:
+            record.info.pop(CURSOR, None)  # and with it what its last statement gave
+
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
             begin = connection.get_execution_options()[_BEGIN]
-            cursor = _driver(connection).execute(begin, prepare=False)
+            cursor = connection.info[CURSOR] = _driver(connection).execute(begin, prepare=False)
             if begin.endswith(_ASKING):
                 while cursor.nextset():
                     pass

@@ -16,7 +16,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Dialect
 from sqlalchemy.sql.expression import ClauseElement, Executable
 
-__all__ = ["Prepared"]
+__all__ = ["CURSOR", "Prepared"]
+
+CURSOR = "lossless_cursor"
+"""Where in a connection's ``info`` the cursor of its transaction is, if it has one for all statements: one of psycopg's takes
+as long to make as the rest of a statement."""
 
 
 class _Compiled(NamedTuple):
@@ -50,7 +54,7 @@ class Prepared:
     def all(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
         """Run it and give its rows; they have the columns as attributes."""
         compiled = self._for(connection)
-        return list(map(compiled.row, _driver(connection).execute(compiled.sql, compiled.bound(values))))
+        return list(map(compiled.row, _cursor(connection).execute(compiled.sql, compiled.bound(values)).fetchall()))
 
     def first(self, connection: Connection, values: Mapping[str, Any]) -> Any:
         """Run it and give its first row, or None."""
@@ -61,7 +65,7 @@ class Prepared:
         """Run it for each row of values, and give how many rows of the table it touched."""
         compiled = self._for(connection)
         if len(rows) == 1:
-            return int(_driver(connection).execute(compiled.sql, compiled.bound(rows[0])).rowcount)
+            return int(_cursor(connection).execute(compiled.sql, compiled.bound(rows[0])).rowcount)
         cursor = _driver(connection).cursor()
         cursor.executemany(compiled.sql, [compiled.bound(row) for row in rows])
         return int(cursor.rowcount)
@@ -91,6 +95,12 @@ class Prepared:
 def _in_order(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
     """Give what puts the values of these names in a row; of more than one, in C."""
     return itemgetter(*names) if len(names) > 1 else lambda values: [values[name] for name in names]
+
+
+def _cursor(connection: Connection) -> Any:
+    """Give what executes statements: the cursor of the transaction, or a connection, which makes one for each."""
+    held = connection.connection
+    return held.info.get(CURSOR) or held.dbapi_connection
 
 
 def _driver(connection: Connection) -> Any:
