@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import math
 import os
+import re
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from concurrent.futures import ProcessPoolExecutor
@@ -27,6 +28,7 @@ from typing_extensions import TypedDict
 
 from lossless import AesGcmCipher, Engine
 from lossless.errors import ConfigError, CorruptError, ExistsError, LosslessError, MessageError, SchemaError
+from lossless.store.prepared import Prepared
 from lossless.store.tables import CheckpointPartRow
 from lossless_children import children
 from lossless_langchain.codec import decode_stored
@@ -122,6 +124,34 @@ def test_content_that_another_process_has_removed_is_stored_again(saver: Lossles
     LosslessSaver(saver.engine).delete_thread("t")
     assert parts(saver) == 0
     assert values(saver, put(saver, {"messages": messages})) == {"messages": messages}
+
+
+@pytest.mark.parametrize("capture", [(), ("messages",)])
+def test_content_that_went_with_the_checkpoint_before_is_stored_again(saver: LosslessSaver, capture: tuple[str, ...]) -> None:
+    mine = LosslessSaver(saver.engine, capture=capture)
+    messages = [HumanMessage(f"{n} " + "text " * 100, id=f"m{n}") for n in range(70)]
+    put(mine, {"messages": messages[:-2]}, run_id="first")
+    gone = put(mine, {"messages": messages[:-1]}, run_id="second")
+    saver.delete_for_runs(["second"])
+    assert saver.get_tuple(gone) is None
+    assert values(saver, put(mine, {"messages": messages}, gone)) == {"messages": messages}
+    assert saver.engine.verify().ok
+
+
+def test_a_put_after_one_that_it_grew_from_says_each_thing_once(saver: LosslessSaver, monkeypatch: pytest.MonkeyPatch) -> None:
+    messages = [HumanMessage(f"{n} " + "text " * 100, id=f"m{n}") for n in range(70)]
+    before = put(saver, {"messages": messages[:-1]}, put(saver, {"messages": messages[:-2]}))
+    said = []
+    compiled = Prepared._for
+    monkeypatch.setattr(
+        Prepared, "_for", lambda self, connection: (found := compiled(self, connection), said.append(found.sql))[0]
+    )
+    put(saver, {"messages": messages}, before)
+    verbs = [re.sub(r"\s.*?(lossless_\w+).*", r" \1", sql, flags=re.DOTALL) for sql in said]
+    assert len(verbs) == len(set(verbs))
+    assert [verb for verb in verbs if verb.startswith("SELECT")] == [
+        f"SELECT lossless_{name}" for name in ("head", "tombstone", "checkpoint_pool", "checkpoint", "message")
+    ]
 
 
 def test_a_channel_that_did_not_change_is_taken_from_the_checkpoint_before(saver: LosslessSaver) -> None:

@@ -18,12 +18,12 @@ from lossless.checkpoints import (
     Gathered,
     Outline,
     Place,
-    Run,
     Seen,
     Stored,
     StoredWrite,
     TreeReader,
     TreeWriter,
+    Vouched,
     WriteDraft,
     joined,
     pieces,
@@ -31,32 +31,19 @@ from lossless.checkpoints import (
     shares,
 )
 from lossless.errors import CorruptError, LosslessError, MessageError
-from lossless.store.recent import Recent
 from lossless_langgraph.keeping import Keeper
 from lossless_langgraph.leaves import SerializedLeaves
+from lossless_langgraph.memory import Memory
 from lossless_langgraph.removing import Facts
 from lossless_langgraph.retention import Looks
 
-__all__ = ["Channels", "Coding", "Memory"]
+__all__ = ["Channels", "Coding"]
 
 _WHOLE = 1 << 62
 """Bytes up to which what must be in one piece stands in its item."""
-_REMEMBERED = 100_000
 
 Channels = Mapping[str, tuple[Any, bytes]]
 """By a channel's name, its version and the item of its content."""
-
-
-class Memory:
-    """What a process remembers of what is stored. It may be wrong: the store checks what is relied on."""
-
-    def __init__(self) -> None:
-        self.pools: Recent[str, int] = Recent(4_096)
-        self.parts: Recent[tuple[int, bytes], bool] = Recent(_REMEMBERED)
-        self.items: Recent[tuple[int, bytes], bytes] = Recent(_REMEMBERED)
-        self.channels: Recent[Place, bytes] = Recent(1_024)
-        self.runs: Recent[tuple[int, bytes], Run] = Recent(_REMEMBERED // 32)
-        self.erased: Recent[str, dict[str, bytes]] = Recent(4_096)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +107,8 @@ class Coding:
             channels=joined(found),
             facts=self._whole(dict(facts)),
         )
-        return draft, _gathered(pool, writer, found[2::3], keeper), tracks, keeper.ids
+        vouched = None if afresh else self.memory.vouched.get((place.thread_id, place.checkpoint_ns))
+        return draft, _gathered(pool, writer, found[2::3], keeper, vouched), tracks, keeper.ids
 
     def _written(
         self,
@@ -172,12 +160,6 @@ class Coding:
                 item = writer.captured(value) if channel in self.capture else writer.item(value)
             drafts.append(WriteDraft(idx=WRITES_IDX_MAP.get(channel, position), channel=self._whole(channel), value=item))
         return drafts, _gathered(pool, writer, [one.value for one in drafts], keeper), keeper.ids
-
-    def remember(self, gathered: Gathered) -> None:
-        """Remember that parts are stored."""
-        if gathered.pool is not None:
-            for digest in gathered.parts:
-                self.memory.parts.put((gathered.pool, digest), True)
 
     def inherited(
         self,
@@ -347,7 +329,9 @@ class Coding:
             ) from error
 
 
-def _gathered(pool: int | None, writer: TreeWriter, items: Sequence[bytes], keeper: Keeper) -> Gathered:
+def _gathered(
+    pool: int | None, writer: TreeWriter, items: Sequence[bytes], keeper: Keeper, vouched: Vouched | None = None
+) -> Gathered:
     """Give what a writer gathered. What is relied on is what new parts refer to: all that a stored part refers to is stored."""
     new = (*writer.parts.values(), *items)
     referred = {digest for content in new for digest in refers_to(content)}
@@ -357,6 +341,7 @@ def _gathered(pool: int | None, writer: TreeWriter, items: Sequence[bytes], keep
         relied=frozenset(referred - writer.parts.keys()),
         messages=keeper.messages,
         shared=frozenset(digest for content in new for digest in shares(content)),
+        vouched=vouched,
     )
 
 

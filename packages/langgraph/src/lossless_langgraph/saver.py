@@ -23,16 +23,17 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from lossless import Engine
 from lossless.capture import Capture
-from lossless.checkpoints import CheckpointStore, Details, Gathered, Outline, Place, Seen, Thinned
+from lossless.checkpoints import CheckpointStore, Details, Outline, Place, Seen, Thinned
 from lossless.errors import ConfigError, NotFoundError
 from lossless.sharing import shared_engine
 from lossless.twins import async_twin
 from lossless_langchain.codec import FORMAT
-from lossless_langgraph.coding import Coding, Memory
+from lossless_langgraph.coding import Coding
 from lossless_langgraph.connecting import Connection, database_url
 from lossless_langgraph.deltas import delta_history
 from lossless_langgraph.filters import matches
 from lossless_langgraph.leaves import StockLeaves, leaves_for, removal_in
+from lossless_langgraph.memory import Memory
 from lossless_langgraph.naming import checked_channels, checked_thread, run_mark, where_of
 from lossless_langgraph.removing import newest_of_each, thinned
 from lossless_langgraph.retention import Retained, checked_rule, summed
@@ -168,18 +169,18 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         coding = self._coding()
         marked = None if run is None else coding.address(run_mark(run))
 
-        def attempt(pool: int | None, afresh: bool) -> Gathered | None:
+        def attempt(pool: int | None, afresh: bool) -> bool:
             inherited = coding.inherited(place, parent, checkpoint, new_versions, self._store.outline, afresh=afresh)
             draft, gathered, tracks, ids = coding.draft(
                 place, parent, marked, checkpoint, facts, new_versions, inherited, pool, afresh=afresh
             )
             captured = self._capture.of(place, parent, tracks, gathered.messages, ids) if tracks else None
             if not self._store.put(draft, gathered, captured):
-                return None
+                return False
             if captured is not None:
                 captured.committed()
-            self._memory.channels.put(place, draft.channels)
-            return gathered
+            self._memory.stored(gathered, draft)
+            return True
 
         self._until_stored(coding, thread_id, attempt)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": checkpoint_ns, "checkpoint_id": checkpoint["id"]}}
@@ -196,11 +197,13 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         place = Place(thread_id=thread_id, checkpoint_ns=checkpoint_ns, checkpoint_id=checkpoint_id)
         coding, replace = self._coding(), all(channel in WRITES_IDX_MAP for channel, _value in writes)
 
-        def attempt(pool: int | None, afresh: bool) -> Gathered | None:
+        def attempt(pool: int | None, afresh: bool) -> bool:
             drafts, gathered, ids = coding.draft_writes(place, writes, pool, afresh=afresh)
             check = self._capture.check_writes(place, ids)
             stored = self._store.put_writes(place, task_id, task_path, drafts, gathered, replace=replace, check=check)
-            return gathered if stored else None
+            if stored:
+                self._memory.stored(gathered)
+            return stored
 
         if writes:
             self._until_stored(coding, thread_id, attempt)
@@ -353,7 +356,7 @@ class LosslessSaver(BaseCheckpointSaver[str]):
         thread_id, _ns, checkpoint_id = where_of(config)
         return self._store.outlines(thread_id, config["configurable"].get("checkpoint_ns"), checkpoint_id, older, most=most)
 
-    def _until_stored(self, coding: Coding, thread_id: str, attempt: Callable[[int | None, bool], Gathered | None]) -> None:
+    def _until_stored(self, coding: Coding, thread_id: str, attempt: Callable[[int | None, bool], bool]) -> None:
         until_stored(coding, thread_id, attempt, self._store.pool_of, self._erased_in)
 
     def _erased_in(self, thread_id: str) -> dict[str, bytes]:

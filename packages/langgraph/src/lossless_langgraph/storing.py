@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lossless.capture import ErasedInStateError
-from lossless.checkpoints import Gathered
 from lossless.errors import StoreBusyError
 from lossless_langgraph.coding import Coding
 
@@ -17,7 +16,7 @@ _ATTEMPTS = 4
 def until_stored(
     coding: Coding,
     thread_id: str,
-    attempt: Callable[[int | None, bool], Gathered | None],
+    attempt: Callable[[int | None, bool], bool],
     pool_of: Callable[[str], int | None],
     erased_in: Callable[[str], Mapping[str, bytes]],
 ) -> None:
@@ -26,7 +25,7 @@ def until_stored(
     Args:
         coding: writes, and remembers.
         thread_id: the thread.
-        attempt: stores with what is known of the thread's pool, and with or without what is remembered; None: it is not stored.
+        attempt: stores with what is known of the thread's pool, and with or without what is remembered; tells whether it has.
         pool_of: looks up the thread's pool.
         erased_in: looks up what is left of the thread's erased messages, by their ids.
 
@@ -45,11 +44,10 @@ def until_stored(
             known = {**known, **erased_in(thread_id)}
             memory.erased.put(thread_id, known)
         try:
-            gathered = attempt(pool, number > 0)
+            stored = attempt(pool, number > 0)
         except ErasedInStateError as found:
             memory.erased.put(thread_id, {**known, **found.left})
             continue
-        if gathered is not None:
-            coding.remember(gathered)
+        if stored:
             return
     raise StoreBusyError(f"the checkpoints of {thread_id!r} are removed by somebody else again and again")

@@ -132,6 +132,8 @@ class Captured:
     _drafts: Sequence[Draft] = ()
     _drafted: dict[bytes, Draft] = field(default_factory=dict)
     _head: Head | None = None
+    _own: Before | None = None
+    _newest: Before | None = None
     _told: Sequence[Told] = ()
     _standing: Standing | None = None
 
@@ -156,6 +158,11 @@ class Captured:
         self._head = lock_head(connection, self.key)
         refuse_erased(connection, self.keys, self.ids)
 
+    def seen(self, connection: Connection, line: Line) -> Mapping[str, bytes]:
+        """Look at this checkpoint and the newest other one of its graph; give their channels by their ids."""
+        self._own, self._newest = own_and_newest(connection, self.capture.host.namespace, line, self.place)
+        return {each.place.checkpoint_id: each.channels for each in (self._own, self._newest) if each is not None}
+
     def finish(self, connection: Connection, line: Line, draft: CheckpointDraft) -> Pair | None:
         """Let the thread follow the state; give the checkpoint's pair, None if there is nothing to capture.
 
@@ -163,7 +170,7 @@ class Captured:
             ErasedInStateError: the state holds messages that were erased.
         """
         host, namespace = self.capture.host, self.capture.host.namespace
-        own, newest = own_and_newest(connection, namespace, line, self.place)
+        own, newest = self._own, self._newest
         if own is not None and own.pair is not None and own.channels == draft.channels:
             return own.pair
         self._told = [self._tell(connection, line, track) for track in self.tracks]

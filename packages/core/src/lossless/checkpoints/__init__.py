@@ -13,6 +13,7 @@ from lossless.checkpoints.model import (
     Stored,
     StoredWrite,
     Thinned,
+    Vouched,
     Within,
     WriteDraft,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "TreeReader",
     "TreeWriter",
     "Twig",
+    "Vouched",
     "Within",
     "WriteDraft",
     "erased_item",

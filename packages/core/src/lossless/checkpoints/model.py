@@ -11,7 +11,19 @@ from sqlalchemy import Connection
 if TYPE_CHECKING:
     from lossless.checkpoints.lines import Line
 
-__all__ = ["CheckpointDraft", "Gathered", "Outline", "Pair", "Place", "Stored", "StoredWrite", "Thinned", "Within", "WriteDraft"]
+__all__ = [
+    "CheckpointDraft",
+    "Gathered",
+    "Outline",
+    "Pair",
+    "Place",
+    "Stored",
+    "StoredWrite",
+    "Thinned",
+    "Vouched",
+    "Within",
+    "WriteDraft",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +74,21 @@ class CheckpointDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Vouched:
+    """What is stored for sure as long as a checkpoint is there: all that it is made of.
+
+    Attributes:
+        place: the checkpoint's.
+        channels: its joined items.
+        digests: addresses of parts, and digests of messages, that these lead to.
+    """
+
+    place: Place
+    channels: bytes
+    digests: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
     """The parts that something to be stored is made of.
 
@@ -71,6 +98,7 @@ class Gathered:
         relied: addresses of parts that are taken to be stored.
         messages: payloads of messages, by digest, that may not be stored yet.
         shared: digests of all messages that the new parts name.
+        vouched: what need not be looked for if a checkpoint is there.
     """
 
     pool: int | None
@@ -78,6 +106,7 @@ class Gathered:
     relied: frozenset[bytes]
     messages: Mapping[bytes, bytes] = field(default_factory=dict)
     shared: frozenset[bytes] = frozenset()
+    vouched: Vouched | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +129,9 @@ class Within(Protocol):
 
     def begin(self, connection: Connection) -> None:
         """Lock what it needs, before the store locks anything."""
+
+    def seen(self, connection: Connection, line: Line) -> Mapping[str, bytes]:
+        """Look at the checkpoints that this one is held against, and give their channels by their ids."""
 
     def finish(self, connection: Connection, line: Line, draft: CheckpointDraft) -> Pair | None:
         """Do it, when the checkpoint's parts are stored and its row is not; give what the row says of the thread."""

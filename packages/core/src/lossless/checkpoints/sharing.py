@@ -23,6 +23,9 @@ __all__ = ["absent_messages", "load_messages", "share_messages", "shared_anywher
 _BLOB = BlobRow.__table__  # type: ignore[attr-defined]
 _SHARE = CheckpointShareRow.__table__  # type: ignore[attr-defined]
 
+_FEW = 2
+"""So many messages whose payloads are at hand are as a rule new: they are stored, unless they are there, without a question."""
+
 
 def share_messages(
     connection: Connection, namespace: str, pool: int, digests: Collection[bytes], payloads: Mapping[bytes, bytes]
@@ -32,7 +35,8 @@ def share_messages(
     Returns:
         False if one is neither named by the pool already, nor among the payloads; then nothing was done.
     """
-    new = unnamed_messages(connection, namespace, pool, digests)
+    few = len(digests) <= _FEW and payloads.keys() >= set(digests)
+    new = set(digests) if few else unnamed_messages(connection, namespace, pool, digests)
     if not new <= payloads.keys():
         return False
     ordered, vault = sorted(new), vault_of(connection)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, select
@@ -109,7 +109,7 @@ class CheckpointStore:
         def job(connection: Connection) -> bool:
             if within is not None:
                 within.begin(connection)
-            line = self._admitted(connection, draft.place.thread_id, gathered)
+            line = self._admitted(connection, draft.place.thread_id, gathered, within)
             if line is None:
                 return False
             pair = within.finish(connection, line, draft) if within is not None else None
@@ -303,21 +303,38 @@ class CheckpointStore:
             strands = connection.execute(wanted.distinct()).scalars().all()
             return [line.thread_id for line in users_of(connection, self._namespace, strands)]
 
-    def _admitted(self, connection: Connection, thread_id: str, gathered: Gathered) -> Line | None:
+    def _admitted(self, connection: Connection, thread_id: str, gathered: Gathered, within: Within | None = None) -> Line | None:
         """Hold the thread's line and store the parts; None if one that was relied on is not there."""
         line = hold_line(connection, self._namespace, thread_id) or begin_line(connection, self._namespace, thread_id)
         if line is None:
             return None
-        if gathered.relied and (
-            line.pool != gathered.pool
-            or absent_parts(connection, self._namespace, line.pool, gathered.relied - gathered.parts.keys())
-        ):
+        seen = within.seen(connection, line) if within is not None else {}
+        sure = self._sure(connection, line, gathered, seen)
+        relied, shared = gathered.relied - sure, gathered.shared - sure
+        if gathered.relied and line.pool != gathered.pool:
+            return None
+        if relied and absent_parts(connection, self._namespace, line.pool, relied):
             return None
         with batched(connection):
-            if gathered.shared and not share_messages(connection, self._namespace, line.pool, gathered.shared, gathered.messages):
+            if shared and not share_messages(connection, self._namespace, line.pool, shared, gathered.messages):
                 return None
             insert_parts(connection, self._namespace, line.pool, gathered.parts)
         return line
+
+    def _sure(self, connection: Connection, line: Line, gathered: Gathered, seen: Mapping[str, bytes]) -> frozenset[bytes]:
+        """Give what is there for sure: all that a checkpoint is made of that is stored as it was when it was put.
+
+        Nobody removes a checkpoint, or what one is made of, while the line is held.
+        """
+        vouched = gathered.vouched
+        if vouched is None or vouched.digests.isdisjoint(gathered.relied | gathered.shared):
+            return frozenset()
+        channels = seen.get(vouched.place.checkpoint_id)
+        if channels is None:
+            row = row_at(connection, self._namespace, line, vouched.place)
+            place = vouched.place
+            channels = row and rows.opened(connection, self._namespace, line.pool, place, "channels", row.channels)
+        return vouched.digests if channels == vouched.channels else frozenset()
 
     @rereads
     def _page(

@@ -45,7 +45,7 @@ class Draft(NamedTuple):  # like the values below: one of so many fields takes a
     Attributes:
         id: as given, or None: then it is derived from the place.
         data: the encoded payload; ``digest`` addresses it within the namespace.
-        blob: the row that its payload is stored as; ``commitment`` commits to it with ``salt``.
+        blob: the row that its payload is stored as, None if it is stored; ``commitment`` commits to it with ``salt``.
         shape: its tool calls and results.
         terms: the tokens of the search analyzer, a space between.
         request: whether a person sent it.
@@ -58,7 +58,7 @@ class Draft(NamedTuple):  # like the values below: one of so many fields takes a
     format: str
     data: bytes
     digest: bytes
-    blob: Mapping[str, Any]
+    blob: Mapping[str, Any] | None
     salt: bytes
     commitment: bytes
     tokens: int
@@ -194,10 +194,11 @@ class _Batch:
 
 
 def _insert(connection: Connection, key: ThreadKey, rows: list[dict[str, Any]], drafts: list[Draft]) -> None:
-    blobs = [draft.blob for draft in drafts]
+    blobs = [draft.blob for draft in drafts if draft.blob is not None]
     if len(blobs) > 1:  # writers of the same contents wait for each other in one order
         blobs.sort(key=itemgetter("digest"))
-    _INSERT_BLOB.run(connection, *blobs)
+    if blobs:
+        _INSERT_BLOB.run(connection, *blobs)
     _INSERT_MESSAGE.run(connection, *rows)
     index_of(connection).add(connection, key, [(row["seq"], draft.terms) for row, draft in zip(rows, drafts, strict=True)])
 

@@ -128,7 +128,7 @@ class Drafter:
         return drafts
 
     def of_stored(self, data: bytes, *, format: str, known: Callable[[str], bool]) -> Draft:
-        """Make a draft of an encoded payload that is as it may be stored already.
+        """Make a draft of an encoded payload that is stored when the draft is.
 
         Raises:
             CorruptError: it can't be read.
@@ -137,7 +137,7 @@ class Drafter:
         payload, reader = decode(data), self._formats()[format]
         id = payload.get("id")
         said = Said(id, reader.role(payload), participant(payload), reader.read(payload))
-        return self._draft(said, format, data, now(), known)
+        return self._draft(said, format, data, now(), known, stored=True)
 
     def _of_message(self, message: Message, known: Callable[[str], bool]) -> Draft:
         at, payload = to_stored(message.created_at), message.payload
@@ -161,7 +161,9 @@ class Drafter:
         role, data = reader.role(payload), encode(payload)
         return self._draft(Said(id, role, participant(payload), reader.read(payload)), format, data, at, known)
 
-    def _draft(self, said: Said, format: str, data: bytes, at: int, known: Callable[[str], bool]) -> Draft:
+    def _draft(
+        self, said: Said, format: str, data: bytes, at: int, known: Callable[[str], bool], *, stored: bool = False
+    ) -> Draft:
         own = self._own_words(said, known)
         secret, salt = self._secret(), os.urandom(16)
         digest = blob_digest(secret, data)
@@ -171,7 +173,7 @@ class Drafter:
             format=format,
             data=data,
             digest=digest,
-            blob=stored_blob(self._vault, self._namespace, digest, data),
+            blob=None if stored else stored_blob(self._vault, self._namespace, digest, data),
             salt=salt,
             commitment=commitment(secret, salt, data),
             tokens=count_parts(said.parts, self._counter, name=None if said.role == "tool" else said.name),
