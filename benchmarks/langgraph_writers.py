@@ -2,20 +2,23 @@
 
 ``python -m benchmarks.langgraph_writers SAVER PUTS ROUNDS`` prints commits a second as JSON. Each writer puts small checkpoints,
 as those of a chat's first turns are. The controls, from as many threads of the same process: the very rows that our puts wrote, a
-put's rows in one transaction; and one row of as many bytes as a put, committed by itself.
+put's rows in one transaction, captured messages and their entries in the search index among them; and one row of as many bytes as
+a put, committed by itself.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -105,38 +108,71 @@ def _bare(connection: Any) -> Write:
     return lambda _number: connection.execute(statement, (str(uuid4()), b"x" * _BYTES))
 
 
-def _rows(connection: Any, thread_id: str) -> tuple[list[Row], list[Row]]:
-    """Read what our puts wrote for a thread: the rows of its checkpoints, and of their parts."""
+def _rows(connection: Any, thread_id: str) -> list[list[tuple[str, Row]]]:
+    """Read what our puts wrote for a thread, put by put: the rows of each table, the head as the last of them left it."""
 
     def read(table: str, where: str, value: object) -> list[Row]:
-        cursor = connection.execute(f"SELECT * FROM {table} WHERE {where} = %s", (value,))
+        cursor = connection.execute(f"SELECT * FROM lossless_{table} WHERE {where}", (value,))
         names = [column.name for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
-    found = connection.execute("SELECT pool, strand FROM lossless_checkpoint_pool WHERE thread_id = %s", (thread_id,)).fetchone()
-    return read("lossless_checkpoint", "strand", found[1]), read("lossless_checkpoint_part", "pool", found[0])
+    pool, strand = connection.execute(
+        "SELECT pool, strand FROM lossless_checkpoint_pool WHERE thread_id = %s", (thread_id,)
+    ).fetchone()
+    messages = read("message", "thread_id = %s ORDER BY seq", thread_id)  # none without capture
+    payloads = {row["digest"]: row for row in read("blob", "digest = ANY(%s)", [row["digest"] for row in messages])}
+    found = {
+        "blob": [payloads[row["digest"]] for row in messages],
+        "checkpoint_share": [{"namespace": row["namespace"], "pool": pool, "digest": row["digest"]} for row in messages],
+        "checkpoint_part": read("checkpoint_part", "pool = %s", pool),
+        "message": messages,
+        "search_doc": read("search_doc", "thread_id = %s ORDER BY seq", thread_id),
+        "checkpoint": read("checkpoint", "strand = %s ORDER BY checkpoint_id", strand),
+    }
+    head = read("head", "thread_id = %s", thread_id)
+    count = len(found["checkpoint"])
+    each = {table: -(-len(rows) // count) for table, rows in found.items()}
+    return [
+        [(table, row) for table, rows in found.items() for row in rows[number * each[table] :][: each[table]]]
+        + [("head", row) for row in head]
+        for number in range(count)
+    ]
 
 
-def _same(connection: Any, rows: tuple[list[Row], list[Row]]) -> Write:
-    """Give what writes the rows of one put after the other, as a thread of its own."""
-    checkpoints, parts = rows
-    strand, pool = Random().getrandbits(62), Random().getrandbits(62)
-    share = -(-len(parts) // len(checkpoints))
+def _same(connection: Any, puts: list[list[tuple[str, Row]]]) -> Write:
+    """Give what writes the rows of one put after the other, as a thread of its own: one transaction for each put."""
+    keys = {"strand": Random().getrandbits(62), "pool": Random().getrandbits(62), "thread_id": uuid4().hex}
+    begun = {**puts[0][-1][1], **keys}
+    if puts[0][-1][0] == "head":
+        for table, names in (("thread", ("namespace", "thread_id")), ("head", tuple(begun))):
+            row = {**{name: begun[name] for name in names if name not in ("strand", "pool")}, **_THREAD.get(table, {})}
+            connection.execute(_insert(table, tuple(row)), tuple(row.values()))
 
     def write(number: int) -> None:
         with connection.transaction(), connection.cursor() as cursor:
-            some = [{**row, "pool": pool} for row in parts[number * share : (number + 1) * share]]
-            if some:
-                cursor.executemany(_insert("lossless_checkpoint_part", tuple(some[0])), [tuple(row.values()) for row in some])
-            row = {**checkpoints[number], "strand": strand}
-            cursor.execute(_insert("lossless_checkpoint", tuple(row)), tuple(row.values()))
+            for table, given in puts[number]:
+                row = {name: keys.get(name, value) for name, value in given.items() if name != "docid"}
+                if table == "head":
+                    cursor.execute(_UPDATE, {**row, "next_seq": number + 2})
+                    continue
+                if "digest" in row:  # a payload that is there already would cost nothing
+                    row["digest"] = hashlib.sha256(keys["thread_id"].encode() + row["digest"]).digest()[: len(row["digest"])]
+                cursor.execute(_insert(table, tuple(row)), tuple(row.values()))
 
     return write
 
 
-def _insert(table: str, names: Sequence[str]) -> str:
-    columns, places = ", ".join(f"{name!r}" for name in names).replace("'", '"'), ", ".join(["%s"] * len(names))
-    return f"INSERT INTO {table} ({columns}) VALUES ({places}) ON CONFLICT DO NOTHING"
+_THREAD: dict[str, Row] = {"thread": {"format": "langchain/1", "cut": 0, "created_at": 0}}
+_UPDATE = (
+    "UPDATE lossless_head SET next_seq = %(next_seq)s, total_tokens = %(total_tokens)s, chain = %(chain)s, "
+    "open_calls = %(open_calls)s, updated_at = %(updated_at)s WHERE namespace = %(namespace)s AND thread_id = %(thread_id)s"
+)
+
+
+@cache
+def _insert(table: str, names: tuple[str, ...]) -> str:
+    columns, places = ", ".join(f'"{name}"' for name in names), ", ".join(["%s"] * len(names))
+    return f"INSERT INTO lossless_{table} ({columns}) VALUES ({places}) ON CONFLICT DO NOTHING"
 
 
 if __name__ == "__main__":
