@@ -30,6 +30,7 @@ from lossless.checkpoints import (
     refers_to,
     shares,
 )
+from lossless.checkpoints.items import LEAF
 from lossless.errors import CorruptError, LosslessError, MessageError
 from lossless_langgraph.keeping import Keeper
 from lossless_langgraph.leaves import SerializedLeaves
@@ -310,8 +311,8 @@ class Coding:
 
     def _whole(self, value: Any) -> bytes:
         """Write a value in one piece."""
-        if self.leaves.encrypts:
-            return b"=" + self.leaves.write(value).content
+        if self.leaves.encrypts or type(value) is str:
+            return LEAF + self.leaves.write(value).content
         return TreeWriter(leaves=self.leaves, address=self.address, inline=_WHOLE).item(value)
 
     def _read_whole(self, item: bytes) -> Any:

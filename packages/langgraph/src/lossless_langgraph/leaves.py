@@ -180,7 +180,7 @@ class StockLeaves(SerializedLeaves):
 
     def fingerprint(self, value: Any) -> bytes | None:
         """Give the fingerprint of a message, made of all its fields: somebody may have changed it in place."""
-        return self.fingerprint_all((value,))
+        return None if type(value) in _WRITERS else self.fingerprint_all((value,))
 
     def fingerprint_all(self, values: Sequence[Any]) -> bytes | None:
         """Give the fingerprint of several messages, made of all their fields."""

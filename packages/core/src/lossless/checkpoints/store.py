@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, select
@@ -315,7 +316,7 @@ class CheckpointStore:
             return None
         if relied and absent_parts(connection, self._namespace, line.pool, relied):
             return None
-        with batched(connection):
+        with batched(connection) if shared else nullcontext():
             if shared and not share_messages(connection, self._namespace, line.pool, shared, gathered.messages):
                 return None
             insert_parts(connection, self._namespace, line.pool, gathered.parts)
