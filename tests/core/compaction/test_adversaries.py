@@ -60,8 +60,9 @@ def test_a_summary_is_shorter_than_its_sources_at_every_size(scripted: tuple[Eng
             # The fresh tail keeps the newest 32; these are what may be compacted.
             thread, ledger = fill(engine, f"{size} in {pieces}", [*messages, *_tail()])
             settle(thread, script)
-            check_store(engine, thread, ledger)
+            check_store(engine, thread, ledger, verify=False)
             check_context(engine, thread, ledger)
+    assert engine.verify().problems == ()  # of all these threads at once, as each stays as it is
 
 
 def _tail() -> list[dict[str, Any]]:
