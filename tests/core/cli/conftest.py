@@ -98,38 +98,39 @@ def forked(tmp_path: Path) -> Run:
     return running
 
 
-@pytest.fixture(name="terminal")
-def _terminal() -> Callable[..., tuple[str, int]]:
-    """Run a command on a terminal of 60 columns."""
-    return on_a_terminal
-
-
-def on_a_terminal(arguments: list[str], environment: Mapping[str, str]) -> tuple[str, int]:
+@pytest.fixture
+def terminal(tmp_path: Path) -> Callable[..., tuple[str, int]]:
     """Run a command on a pseudo-terminal of 60 columns and 40 rows; give what it wrote and its exit code."""
-    import fcntl
-    import pty
-    import struct
-    import termios
 
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
-    settings = {**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environment}
+    def running(arguments: list[str], environment: Mapping[str, str]) -> tuple[str, int]:
+        settings = {"TERM": "xterm-256color", **environment}
+        done = prepared().run(ON_A_TERMINAL + COMMAND_LINE, *arguments, folder=tmp_path, environment=settings)
+        assert done.err == ""
+        return done.out, done.code
+
+    return running
+
+
+ON_A_TERMINAL = """
+import fcntl, os, pty, struct, sys, termios
+command, ours = pty.fork()
+if command:
     written = b""
-    with subprocess.Popen(
-        [sys.executable, "-m", "lossless", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=settings
-    ) as started:
-        os.close(theirs)
-        while True:
-            try:
-                piece = os.read(ours, 65_536)
-            except OSError:  # how Linux says that the other side has gone
-                break
-            if not piece:
-                break
-            written += piece
-        code = started.wait(120)
-    os.close(ours)
-    return written.decode(), code
+    while True:
+        try:
+            piece = os.read(ours, 65_536)
+        except OSError:  # how Linux says that the other side has gone
+            break
+        if not piece:
+            break
+        written += piece
+    sys.stdout.buffer.write(written)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(command, 0)[1]))
+fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
+for name, number in (("stdout", 1), ("stderr", 2)):  # as an interpreter makes them that starts on a terminal
+    setattr(sys, name, open(number, "w", buffering=1, encoding="utf-8", closefd=False))
+"""
+"""Goes on in a process that has a terminal; its parent reads from there."""
 
 
 def talk(turns: int, words: int = 40) -> list[dict[str, Any]]:

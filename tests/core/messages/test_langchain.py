@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from lossless.messages import (
     repair,
     rules_for,
 )
+from lossless_prepared import prepared
 
 FORMAT = LangChainFormat()
 CALL = {"name": "search", "args": {"q": "x"}, "id": "c1", "type": "tool_call"}
@@ -180,7 +180,7 @@ def test_signed_reasoning_is_shown_to_its_provider_as_it_was() -> None:
     assert AnthropicFormat().render(fixed.turns).messages[1]["content"][0] == block
 
 
-def test_reading_needs_no_langchain() -> None:
+def test_reading_needs_no_langchain(tmp_path: Path) -> None:
     code = (
         "import sys; from lossless import Engine\n"
         "with Engine('sqlite://') as engine:\n"
@@ -188,4 +188,5 @@ def test_reading_needs_no_langchain() -> None:
         "    assert t.messages()[0].text == 'hi'\n"
         "assert not any(name.startswith('langchain') for name in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = prepared().run(code, folder=tmp_path)
+    assert done.code == 0, done.err
