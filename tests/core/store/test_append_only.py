@@ -41,6 +41,22 @@ def database(stored: Path, tmp_path: Path) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
+def test_what_a_conversation_is_made_of_is_among_what_can_not_be_changed() -> None:
+    made_of = (
+        "message",
+        "blob",
+        "summary",
+        "summary_message",
+        "summary_child",
+        "node",
+        "head_log",
+        "snapshot",
+        "thread",
+        "tombstone",
+    )
+    assert {f"lossless_{name}" for name in made_of} <= set(IMMUTABLE)
+
+
 @pytest.mark.parametrize("table", IMMUTABLE)
 def test_rows_can_not_be_changed(database: sqlite3.Connection, table: str) -> None:
     assert database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0
