@@ -62,7 +62,7 @@ CALLS: dict[str, Callable[[Engine, Any], Any]] = {
 
 
 @pytest.mark.parametrize("call", list(CALLS))
-@pytest.mark.parametrize("bad", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("bad", NO_NUMBERS, ids=lambda bad: type(bad).__name__)
 def test_a_position_or_limit_that_is_no_whole_number_is_refused_in_words(engine: Engine, call: str, bad: Any) -> None:
     with pytest.raises(ConfigError, match="must be a whole number"):
         done(CALLS[call](engine, bad))
