@@ -51,3 +51,27 @@ def test_no_unit_is_summarised_in_part(kinds: list[str], window: int, force: boo
 
 def _requests(ledger: Ledger) -> list[int]:
     return [entry.seq for entry in ledger.visible() if entry.payload["role"] == "user"]
+
+
+def test_a_summary_that_an_answer_came_to_since_is_not_used_again_after_an_undo() -> None:
+    with Engine("sqlite://", window=1_500, background=False, load_plugins=False) as engine:
+        thread, ledger = engine.thread("t"), Ledger()
+
+        def say(payload: dict[str, Any]) -> None:
+            (ref,) = thread.append(payload, compact=False)
+            ledger.add(ref.id, ref.seq, payload)
+
+        for payload in conversation(["talk", "call"] + ["talk", "ask"] * 6):
+            say(payload)
+        called = next(entry.seq for entry in ledger.visible() if entry.payload.get("tool_calls"))
+        assert thread.compact(force=True).changed
+        check_store(engine, thread, ledger, verify=False)
+        assert ledger.covered[called] != "raw", "the call was summarised while it was open"
+        say({"role": "tool", "tool_call_id": "c1a", "content": "The answer comes late. " * 8})
+        assert thread.undo()
+        check_store(engine, thread, ledger, verify=False)
+        for payload in conversation(["talk", "ask"] * 8)[2:]:
+            say(payload)
+        assert thread.compact(force=True).changed
+        check_store(engine, thread, ledger, verify=False)
+        check_context(engine, thread, ledger)

@@ -186,7 +186,9 @@ class Preparer:
             start = next(index for index, fact in enumerate(element.facts) if fact.seq == first)
             for id in directly_over(connection, self._key, first):
                 sources = sources_of(connection, self._key, id)
-                facts = element.facts[start : start + len(sources)]
+                facts, later = element.facts[start : start + len(sources)], element.facts[start + len(sources) :]
+                if not {fact.unit for fact in facts}.isdisjoint(fact.unit for fact in later):
+                    continue  # an answer has come since
                 again = Block(tuple(Source(fact.seq, fact.tokens, fact.total_tokens) for fact in facts))
                 span = self._means.writer.span_key(again)
                 if again.names == sources and by_span(connection, self._key, span) is not None:
