@@ -175,8 +175,11 @@ def check_context(
 def check_cache(thread: Thread, ledger: Ledger) -> None:
     """Check that what a provider was sent begins what it is sent next, as long as the view was not changed."""
     generation, context, before = thread.views(limit=1)[0].generation, thread.context(), ledger.shown
-    # What is left out changes with every message, and the line that stands for an open call's result gives way to it.
+    # What is left out changes with every message and with the window, and so do ancestors that stand in for what the view has;
+    # the line that stands for an open call's result gives way to it.
     passing = any(item.kind in ("omission", "recall", "stub") for item in context.items)
+    stands = set(ledger.covered.values())
+    passing |= any(item.kind == "summary" and item.id not in stands for item in context.items)
     ledger.shown = None if passing or any(repair.kind == "missing_result" for repair in context.repairs) else context
     if before is not None and not passing and ledger.generation == generation:
         assert list(map(json.dumps, context.messages[: len(before.messages)])) == list(map(json.dumps, before.messages))
